@@ -1,0 +1,59 @@
+"""Dataframely schemas as Dagster assets: columns, asset checks and error rows from one declaration.
+
+`dg` imports this module at every command, so it stays cheap: Dataframely and Polars are imported with the
+first name that needs them (PEP 562). `dg list components` lists what `dir()` of this module has, so a
+component is imported here under its short name, and every other name is resolved when it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dagster_dataframely import data, errors, wiring
+    from dagster_dataframely.asset import asset
+    from dagster_dataframely.components.dataframely_asset import (
+        DataframelyAssetComponent,
+    )
+    from dagster_dataframely.error_rows import ErrorRows, error_rows_spec
+    from dagster_dataframely.storage.parquet_io_manager import ParquetIOManager
+
+from dagster_dataframely.components.dataframely_asset import (
+    DataframelyAssetComponent as DataframelyAsset,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataframelyAsset",
+    "DataframelyAssetComponent",
+    "ErrorRows",
+    "ParquetIOManager",
+    "asset",
+    "data",
+    "error_rows_spec",
+    "errors",
+    "wiring",
+]
+
+# Public name to the module that has it; a module itself has no attribute beside it.
+_LAZY: dict[str, tuple[str, str | None]] = {
+    "DataframelyAssetComponent": ("components.dataframely_asset", "DataframelyAssetComponent"),
+    "ErrorRows": ("error_rows", "ErrorRows"),
+    "ParquetIOManager": ("storage.parquet_io_manager", "ParquetIOManager"),
+    "asset": ("asset", "asset"),
+    "data": ("data", None),
+    "error_rows_spec": ("error_rows", "error_rows_spec"),
+    "errors": ("errors", None),
+    "wiring": ("wiring", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name not in _LAZY:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    module_name, attribute = _LAZY[name]
+    module = importlib.import_module(f"{__name__}.{module_name}")
+    return module if attribute is None else getattr(module, attribute)

@@ -1,0 +1,156 @@
+"""What a run does: call the function, validate what it returns, write evidence, table and verdicts.
+
+The order is a promise. Error rows are handed to the IO manager first, then the table, then the check
+results, and last the run fails if it has to. So a write that fails leaves no check result that claims it,
+and a run that fails has left its evidence.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeAlias
+
+import dagster as dg
+
+from dagster_dataframely.core.error_rows_key import error_rows_key
+from dagster_dataframely.core.plan import ValidationPlan
+from dagster_dataframely.core.results import (
+    check_results,
+    column_schema_passed,
+    error_rows_metadata,
+    materialization_metadata,
+)
+from dagster_dataframely.core.outcome import Outcome
+from dagster_dataframely.core.validation import failure_of, validate
+from dagster_dataframely.error_rows import ErrorRows
+from dagster_dataframely.errors import ErrorRowsKeyCollisionError, RuleEvaluationError
+from dagster_dataframely.function import dagster_signature, unwrap_result
+from dagster_dataframely.storage.error_rows import write_error_rows
+from dagster_dataframely.upstream.dagster_context import computes_asset, running_step
+
+Result: TypeAlias = dg.MaterializeResult[Any] | dg.AssetCheckResult | dg.AssetMaterialization
+
+
+def compute_function(
+    fn: Callable[..., Any], plan: ValidationPlan, asset: dg.AssetKey
+) -> Callable[..., Any]:
+    """Return the generator function that Dagster computes the asset with.
+
+    It has the signature of `fn`, so inputs, config, resources and `context` stay what they are, and it is
+    asynchronous where `fn` is.
+    """
+    signature = dagster_signature(fn)
+    compute: Callable[..., Any]
+    if inspect.iscoroutinefunction(fn):
+
+        @functools.wraps(fn)
+        async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[Result]:
+            step = _enter(plan, asset)
+            for result in results(plan, await fn(*args, **kwargs), asset, step, fn.__name__):
+                yield result
+
+        compute = compute_async
+    else:
+
+        @functools.wraps(fn)
+        def compute_sync(*args: Any, **kwargs: Any) -> Iterator[Result]:
+            step = _enter(plan, asset)
+            yield from results(plan, fn(*args, **kwargs), asset, step, fn.__name__)
+
+        compute = compute_sync
+    # Dagster reads both: the signature for parameters, the annotations for their types.
+    compute.__signature__ = signature  # type: ignore[attr-defined]
+    compute.__annotations__ = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if parameter.annotation is not inspect.Parameter.empty
+    }
+    # `inspect` and `typing` would otherwise look through to the undecorated function.
+    del compute.__wrapped__  # type: ignore[attr-defined]
+    return compute
+
+
+def _enter(plan: ValidationPlan, asset: dg.AssetKey) -> dg.AssetExecutionContext | None:
+    step = running_step(asset)
+    if step is not None and plan.filter:
+        key = error_rows_key(asset)
+        if computes_asset(step, key):
+            raise ErrorRowsKeyCollisionError(key_collision(asset, key))
+    return step
+
+
+def key_collision(asset: dg.AssetKey, key: dg.AssetKey) -> str:
+    """Return the sentence for an asset whose error-rows key is another asset's."""
+    return (
+        f"The error rows of '{asset.to_user_string()}' are written under '{key.to_user_string()}', and another "
+        "asset has that key. Rename one of the two, or set `filter=False`."
+    )
+
+
+def results(
+    plan: ValidationPlan,
+    returned: Any,
+    asset: dg.AssetKey,
+    step: dg.AssetExecutionContext | None,
+    function: str,
+) -> Iterator[Result]:
+    """Yield what Dagster is to store of one call of the function, in order, and raise if the run fails.
+
+    Args:
+        plan: The validation of the asset.
+        returned: What the function returned.
+        asset: The key of the asset.
+        step: The running step; None in a direct call, which yields the error rows in place of writing them.
+        function: The function's name, for messages.
+
+    Yields:
+        The error rows' materialization, the table as a `dg.MaterializeResult`, then the check results.
+
+    Raises:
+        InvalidReturnError: The function returned what is not allowed.
+        ColumnSchemaError: A column is missing or has another dtype.
+        RuleEvaluationError: A rule raised, or does not give booleans.
+        ValidationAbortError: Rows failed `error` rules and the plan does not filter.
+        NoValidRowsError: Every row failed an `error` rule.
+    """
+    frame, result = unwrap_result(returned, function=function)
+    try:
+        outcome = validate(plan, frame)
+    except RuleEvaluationError:
+        yield column_schema_passed(asset)
+        raise
+    yield from _error_rows(plan, outcome, asset, step)
+    if outcome.table is not None:
+        yield dg.MaterializeResult(
+            asset_key=asset,
+            value=outcome.table,
+            metadata={
+                **((result and result.metadata) or {}),
+                **materialization_metadata(plan, outcome, asset),
+            },
+            tags=result.tags if result else None,
+            data_version=result.data_version if result else None,
+        )
+    yield from check_results(plan, outcome, asset)
+    failure = failure_of(plan, outcome)
+    if failure is not None:
+        raise failure
+
+
+def _error_rows(
+    plan: ValidationPlan,
+    outcome: Outcome,
+    asset: dg.AssetKey,
+    step: dg.AssetExecutionContext | None,
+) -> Iterator[dg.AssetMaterialization]:
+    if outcome.error_rows is None:
+        return
+    metadata = error_rows_metadata(plan, outcome, asset)
+    if step is None:
+        yield ErrorRows(
+            asset_key=error_rows_key(asset), metadata=metadata, value=outcome.error_rows
+        )
+    else:
+        yield from write_error_rows(step, outcome.error_rows, metadata=metadata)

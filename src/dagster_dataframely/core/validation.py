@@ -1,0 +1,85 @@
+"""From what a function returned to the outcome: the one way that every front goes."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import polars as pl
+
+from dagster_dataframely.core.column_schema import ColumnError, column_errors
+from dagster_dataframely.core.evaluation import evaluate
+from dagster_dataframely.core.outcome import Frame, Outcome, decide
+from dagster_dataframely.core.plan import ValidationPlan
+from dagster_dataframely.errors import (
+    ColumnSchemaError,
+    DataframelyError,
+    NoValidRowsError,
+    ValidationAbortError,
+)
+
+
+def is_frame(value: object) -> TypeGuard[Frame]:
+    """Return whether a value is a Polars frame, eager or lazy."""
+    return isinstance(value, (pl.DataFrame, pl.LazyFrame))
+
+
+def validate(plan: ValidationPlan, frame: Frame | None) -> Outcome:
+    """Validate one frame against a plan.
+
+    Nothing is cast. Columns are compared by the frame's schema alone, so the plan of a `LazyFrame` with a
+    wrong column is never executed; otherwise it is executed once.
+
+    Args:
+        plan: The schema's rules and how they are reported.
+        frame: What the function returned; None means that there was nothing to write.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        RuleEvaluationError: A rule raised, or does not give booleans.
+    """
+    if frame is None:
+        return Outcome(failed=dict.fromkeys((rule.name for rule in plan.rules), 0), skipped=True)
+    errors = column_errors(plan.schema, frame.lazy().collect_schema())
+    if errors:
+        return Outcome(column_errors=errors)
+    rows = frame.lazy().select(plan.columns).collect()
+    return decide(plan, rows, evaluate(plan, rows))
+
+
+def failure_of(plan: ValidationPlan, outcome: Outcome) -> DataframelyError | None:
+    """Return the error with which a run of this outcome fails, or None if it succeeds."""
+    name = plan.schema.__name__
+    if outcome.column_errors:
+        listed = "\n".join(f"  - {_describe(error)}" for error in outcome.column_errors)
+        return ColumnSchemaError(
+            f"The returned frame does not have the columns of {name}; nothing was cast and nothing was "
+            f"written:\n{listed}"
+        )
+    if outcome.skipped or outcome.table is not None:
+        return None
+    counts = "\n".join(
+        f"  - {rule.name}: {_rows(outcome.failed[rule.name])}"
+        for rule in plan.rules
+        if rule.severity == "error" and outcome.failed[rule.name]
+    )
+    if plan.filter:
+        return NoValidRowsError(
+            f"All {_rows(outcome.returned)} failed an error rule of {name}, so the table was left as it was. "
+            f"The error rows hold them. Rows that failed each rule:\n{counts}"
+        )
+    return ValidationAbortError(
+        f"{outcome.error_count} of {_rows(outcome.returned)} failed an error rule of {name}, so nothing was "
+        f"written. Rows that failed each rule (a row can fail several):\n{counts}"
+    )
+
+
+def _describe(error: ColumnError) -> str:
+    found = f"the frame has {error.actual}" if error.actual else "the frame lacks it"
+    hint = f" ({error.hint})" if error.hint else ""
+    return f"column '{error.column}': the schema has {error.expected}, {found}{hint}"
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
