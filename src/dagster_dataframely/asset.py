@@ -24,6 +24,7 @@ def asset(
     schema: type[dy.Schema],
     *,
     filter: bool = False,  # noqa: A002 - Dataframely's own word for it
+    stream: bool = False,
     check_granularity: CheckGranularity | None = None,
     schema_rules: SchemaRules | None = None,
     statistics: bool | None = None,
@@ -67,6 +68,8 @@ def asset(
         schema: The schema of the table.
         filter: Whether rows that fail an `error` rule are written to `<key>__error_rows`, the others to the
             table. By default such a row fails the run and nothing is written.
+        stream: Whether a returned `pl.LazyFrame` is validated without being collected: its plan is executed
+            once, into a staging parquet file, which is then only scanned. For tables larger than memory.
         check_granularity: One check a `rule` (the default), a `column`, or for the whole `schema`.
         schema_rules: At `column` granularity, whether schema-level rules are `collapsed` into one check (the
             default) or have one each, `per_rule`.
@@ -75,7 +78,8 @@ def asset(
         row_sample: How many rows of the table, and of the error rows, a materialization shows, 5 by default;
             0 shows none.
         redact: Columns whose values never reach the event log, besides those that the environment names.
-        staging_dir: The folder for the staging file of a streamed run.
+        staging_dir: The folder for the staging file of a streamed run. By default the folder of the IO
+            manager's tables where it says so, else the system's folder for temporary files.
         name: As in `dg.asset`, and so are the arguments below: each means what it means there.
         key_prefix: See `dg.asset`.
         ins: See `dg.asset`.
@@ -129,6 +133,7 @@ def asset(
     plan = plan_validation(
         schema,
         filter=filter,
+        stream=stream,
         redact=redact or (),
         settings=resolve_settings(
             check_granularity=check_granularity,

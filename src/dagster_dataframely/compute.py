@@ -10,11 +10,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import dagster as dg
+import polars as pl
 
 from dagster_dataframely.core.error_rows_key import error_rows_key
+from dagster_dataframely.core.outcome import Frame, Outcome
 from dagster_dataframely.core.plan import ValidationPlan
 from dagster_dataframely.core.results import (
     check_results,
@@ -22,13 +26,15 @@ from dagster_dataframely.core.results import (
     error_rows_metadata,
     materialization_metadata,
 )
-from dagster_dataframely.core.outcome import Outcome
+from dagster_dataframely.core.streaming import staging_file
 from dagster_dataframely.core.validation import failure_of, validate
 from dagster_dataframely.error_rows import ErrorRows
 from dagster_dataframely.errors import ErrorRowsKeyCollisionError, RuleEvaluationError
 from dagster_dataframely.function import dagster_signature, unwrap_result
 from dagster_dataframely.storage.error_rows import write_error_rows
+from dagster_dataframely.storage.lazy_frames import takes_lazy_frame
 from dagster_dataframely.upstream.dagster_context import computes_asset, running_step
+from dagster_dataframely.upstream.dagster_step import io_manager_of
 
 Result: TypeAlias = dg.MaterializeResult[Any] | dg.AssetCheckResult | dg.AssetMaterialization
 
@@ -116,27 +122,53 @@ def results(
         NoValidRowsError: Every row failed an `error` rule.
     """
     frame, result = unwrap_result(returned, function=function)
-    try:
-        outcome = validate(plan, frame)
-    except RuleEvaluationError:
-        yield column_schema_passed(asset)
-        raise
-    yield from _error_rows(plan, outcome, asset, step)
-    if outcome.table is not None:
-        yield dg.MaterializeResult(
-            asset_key=asset,
-            value=outcome.table,
-            metadata={
-                **((result and result.metadata) or {}),
-                **materialization_metadata(plan, outcome, asset),
-            },
-            tags=result.tags if result else None,
-            data_version=result.data_version if result else None,
-        )
+    with _staging(plan, frame, asset, step) as staging:
+        try:
+            outcome = validate(plan, frame, staging=staging)
+        except RuleEvaluationError:
+            yield column_schema_passed(asset)
+            raise
+        yield from _error_rows(plan, outcome, asset, step)
+        if outcome.table is not None:
+            yield dg.MaterializeResult(
+                asset_key=asset,
+                value=_storable(outcome.table, asset, step),
+                metadata={
+                    **((result and result.metadata) or {}),
+                    **materialization_metadata(plan, outcome, asset),
+                },
+                tags=result.tags if result else None,
+                data_version=result.data_version if result else None,
+            )
     yield from check_results(plan, outcome, asset)
     failure = failure_of(plan, outcome)
     if failure is not None:
         raise failure
+
+
+def _staging(
+    plan: ValidationPlan,
+    frame: Frame | None,
+    asset: dg.AssetKey,
+    step: dg.AssetExecutionContext | None,
+) -> AbstractContextManager[Path | None]:
+    """Give the staging file of a streamed run, or None where nothing is streamed."""
+    if not (plan.stream and isinstance(frame, pl.LazyFrame)):
+        return nullcontext()
+    folder = plan.settings.staging_dir
+    if folder is None and step is not None:
+        # On the file system of the table, a clean staging file becomes the table by a rename.
+        folder = getattr(io_manager_of(step, asset), "local_directory", None)
+    return staging_file(folder)
+
+
+def _storable(frame: Frame, asset: dg.AssetKey, step: dg.AssetExecutionContext | None) -> Frame:
+    """Collect a lazy frame where it would outlive the staging file that it reads."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if step is not None and takes_lazy_frame(io_manager_of(step, asset)):
+        return frame
+    return frame.collect(engine="streaming")
 
 
 def _error_rows(
@@ -149,8 +181,7 @@ def _error_rows(
         return
     metadata = error_rows_metadata(plan, outcome, asset)
     if step is None:
-        yield ErrorRows(
-            asset_key=error_rows_key(asset), metadata=metadata, value=outcome.error_rows
-        )
+        rows = _storable(outcome.error_rows, asset, step)
+        yield ErrorRows(asset_key=error_rows_key(asset), metadata=metadata, value=rows)
     else:
-        yield from write_error_rows(step, outcome.error_rows, metadata=metadata)
+        yield from write_error_rows(step, outcome.error_rows, metadata=metadata, asset_key=asset)

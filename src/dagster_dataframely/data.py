@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import dataframely as dy
 import polars as pl
@@ -35,19 +35,19 @@ class OrdersSchema(dy.Schema):
     items = dy.List(dy.String(min_length=1), min_length=1)
     shipping = dy.Struct({"city": dy.String(), "zip": dy.String(min_length=4)}, nullable=True)
     is_gift = dy.Bool()
-    ordered_at = dy.Datetime(time_zone="UTC", min=dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc))
+    ordered_at = dy.Datetime(time_zone="UTC", min=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
     shipped_on = dy.Date(nullable=True)
     tracking_code = dy.String(nullable=True, max_length=40, check={"is_upper": _is_upper})
 
-    __dagster_dataframely__ = {"severity": {"amount_has_whole_cents": "warn"}}
+    __dagster_dataframely__: ClassVar = {"severity": {"amount_has_whole_cents": "warn"}}
 
     @dy.rule()
-    def amount_has_whole_cents(cls) -> pl.Expr:  # noqa: N805 - Dataframely passes the schema
+    def amount_has_whole_cents(cls) -> pl.Expr:
         """An amount has at most two decimals."""
         return (cls.amount.col * 100).round() == cls.amount.col * 100
 
     @dy.rule()
-    def shipped_orders_have_a_date(cls) -> pl.Expr:  # noqa: N805
+    def shipped_orders_have_a_date(cls) -> pl.Expr:
         """An order that is shipped says when."""
         return (cls.status.col != "shipped") | cls.shipped_on.col.is_not_null()
 
@@ -65,7 +65,7 @@ def valid_orders() -> dy.DataFrame[OrdersSchema]:
         "items": ["mug"],
         "shipping": None,
         "is_gift": False,
-        "ordered_at": dt.datetime(2026, 1, 5, 9, 30, tzinfo=dt.timezone.utc),
+        "ordered_at": dt.datetime(2026, 1, 5, 9, 30, tzinfo=dt.UTC),
         "shipped_on": None,
         "tracking_code": None,
     }

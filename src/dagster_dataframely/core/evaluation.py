@@ -5,7 +5,8 @@ Most runs are clean, so a rule that holds everywhere leaves nothing behind but i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import polars as pl
@@ -67,8 +68,21 @@ def evaluate_rules(
     if not rules:
         return pl.DataFrame(height=frame.height)
     query = rule_query(plan, frame.lazy(), rules)
-    try:
+    with naming_the_rule(plan, frame.lazy(), rules):
         return query.collect()
+
+
+@contextmanager
+def naming_the_rule(
+    plan: ValidationPlan, frame: pl.LazyFrame, rules: Sequence[Rule]
+) -> Iterator[None]:
+    """Turn what Polars raises while it evaluates rules into an error that names the rule.
+
+    Raises:
+        RuleEvaluationError: The block raised.
+    """
+    try:
+        yield
     except Exception as error:
         for rule in rules:
             _refuse_failing(plan, frame, rule)
@@ -77,10 +91,22 @@ def evaluate_rules(
         ) from error
 
 
-def rule_query(plan: ValidationPlan, frame: pl.LazyFrame, rules: Sequence[Rule]) -> pl.LazyFrame:
+def rule_query(
+    plan: ValidationPlan,
+    frame: pl.LazyFrame,
+    rules: Sequence[Rule],
+    *,
+    beside: Sequence[str] = (),
+) -> pl.LazyFrame:
     """Return a query for one Boolean column a rule, having checked that each rule is boolean.
 
     `with_columns` gives a rule that aggregates to one value that value in every row, as Dataframely does.
+
+    Args:
+        plan: The plan of the rules.
+        frame: The rows.
+        rules: The rules to evaluate.
+        beside: Columns of the frame to keep before those of the rules.
 
     Raises:
         RuleEvaluationError: A rule has no expression, raises on the frame's columns, or is not boolean.
@@ -98,7 +124,7 @@ def rule_query(plan: ValidationPlan, frame: pl.LazyFrame, rules: Sequence[Rule])
         _refuse_dtype(plan, rule, dtypes[rule.name])
     return frame.with_columns(
         **{name: expr.fill_null(True) for name, expr in exprs.items()}
-    ).select(*exprs)
+    ).select(*beside, *exprs)
 
 
 def _expression(plan: ValidationPlan, rule: Rule) -> pl.Expr:
@@ -125,14 +151,11 @@ def _refuse_dtype(plan: ValidationPlan, rule: Rule, dtype: pl.DataType) -> None:
         )
 
 
-def _refuse_failing(plan: ValidationPlan, frame: pl.DataFrame, rule: Rule) -> None:
+def _refuse_failing(plan: ValidationPlan, frame: pl.LazyFrame, rule: Rule) -> None:
     """Evaluate one rule alone, to name it if it is the one that raises."""
+    alone = frame.with_columns(_expression(plan, rule).alias(rule.name))
     try:
-        frame.lazy().with_columns(_expression(plan, rule).alias(rule.name)).select(
-            rule.name
-        ).collect()
-    except RuleEvaluationError:
-        raise
+        alone.select(pl.col(rule.name).null_count()).collect(engine="streaming")
     except Exception as error:
         raise RuleEvaluationError(
             f"{_subject(plan, rule)} raised {type(error).__name__}: {error}"

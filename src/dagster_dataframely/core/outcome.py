@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -71,14 +71,12 @@ def decide(plan: ValidationPlan, frame: pl.DataFrame, evaluation: Evaluation) ->
             returned=evaluation.rows,
             failed=evaluation.failed,
             table=frame,
-            error_rows=_error_rows(plan, frame.clear(), evaluation.valid.clear())
-            if plan.filter
-            else None,
+            error_rows=empty_error_rows(plan) if plan.filter else None,
         )
     if plan.filter:
         evaluation = settle(plan, frame, evaluation)
-    may_be_written = _all_valid(evaluation, _named(plan, "error"))
-    is_valid = may_be_written & _all_valid(evaluation, _named(plan, "warn"))
+    may_be_written = all_rules_valid(evaluation.valid, named(plan, "error"))
+    is_valid = may_be_written & all_rules_valid(evaluation.valid, named(plan, "warn"))
     written, valid = int(may_be_written.sum()), int(is_valid.sum())
     may_write = written == evaluation.rows or (plan.filter and written > 0)
     return Outcome(
@@ -86,7 +84,7 @@ def decide(plan: ValidationPlan, frame: pl.DataFrame, evaluation: Evaluation) ->
         failed=evaluation.failed,
         failed_rows={
             check.name: evaluation.rows
-            - int(_all_valid(evaluation, [rule.name for rule in check.rules]).sum())
+            - int(all_rules_valid(evaluation.valid, [rule.name for rule in check.rules]).sum())
             for check in plan.checks
             if check.collapsed
         },
@@ -115,10 +113,10 @@ def settle(plan: ValidationPlan, frame: pl.DataFrame, evaluation: Evaluation) ->
         The evaluation, with the rows that fell out marked as failing.
     """
     group_rules = rules_over_rows(plan)
-    error_rules = _named(plan, "error")
-    dropped = frame.height - int(_all_valid(evaluation, error_rules).sum())
+    error_rules = named(plan, "error")
+    dropped = frame.height - int(all_rules_valid(evaluation.valid, error_rules).sum())
     while group_rules and dropped:
-        kept = _all_valid(evaluation, error_rules)
+        kept = all_rules_valid(evaluation.valid, error_rules)
         again = evaluate_rules(plan, frame.filter(kept), group_rules)
         broken = [name for name in again.columns if not again[name].all()]
         if not broken:
@@ -154,16 +152,22 @@ def rules_over_rows(plan: ValidationPlan) -> list[Rule]:
     ]
 
 
-def _named(plan: ValidationPlan, severity: str) -> list[str]:
+def named(plan: ValidationPlan, severity: str) -> list[str]:
+    """Return the names of the rules of one severity."""
     return [rule.name for rule in plan.rules if rule.severity == severity]
 
 
-def _all_valid(evaluation: Evaluation, rules: list[str]) -> pl.Series:
-    """Return whether each row is valid for all of these rules."""
-    failing = [name for name in rules if name in evaluation.valid.columns]
+def all_rules_valid(valid: pl.DataFrame, rules: list[str]) -> pl.Series:
+    """Return whether each row is valid for all of these rules.
+
+    Args:
+        valid: One Boolean column for each rule that some row fails.
+        rules: Names of rules, also of such that no row fails.
+    """
+    failing = [name for name in rules if name in valid.columns]
     if not failing:
-        return pl.repeat(True, evaluation.rows, dtype=pl.Boolean, eager=True)
-    return evaluation.valid.select(pl.all_horizontal(failing).alias("valid")).to_series()
+        return pl.repeat(True, valid.height, dtype=pl.Boolean, eager=True)
+    return valid.select(pl.all_horizontal(failing).alias("valid")).to_series()
 
 
 def _table(frame: pl.DataFrame, may_be_written: pl.Series, is_valid: pl.Series) -> pl.DataFrame:
@@ -174,16 +178,32 @@ def _table(frame: pl.DataFrame, may_be_written: pl.Series, is_valid: pl.Series) 
     return pl.concat([valid, only_warned]) if only_warned.height else valid
 
 
+def empty_error_rows(plan: ValidationPlan) -> pl.DataFrame:
+    """Return the error rows of a run that has none: the table is there, and empty."""
+    return plan.schema.create_empty().select(*plan.columns, *rule_words(plan, ()))
+
+
 def _error_rows(plan: ValidationPlan, rows: pl.DataFrame, valid: pl.DataFrame) -> pl.DataFrame:
-    words = [
+    return pl.concat([rows, valid], how="horizontal").select(
+        *plan.columns, *rule_words(plan, valid.columns)
+    )
+
+
+def rule_words(plan: ValidationPlan, evaluated: Collection[str]) -> list[pl.Expr]:
+    """Return an expression for each rule column of the error rows.
+
+    Args:
+        plan: The rules.
+        evaluated: The rules that have a Boolean column in the frame. All others hold in every row.
+    """
+    return [
         (
-            pl.when(valid[rule]).then(pl.lit("valid")).otherwise(pl.lit("invalid"))
-            if rule in valid.columns
+            pl.when(pl.col(rule)).then(pl.lit("valid")).otherwise(pl.lit("invalid"))
+            if rule in evaluated
             else pl.lit("valid")
         ).alias(column)
         for rule, column in plan.rule_columns.items()
     ]
-    return rows.with_columns(words)
 
 
 def _samples(

@@ -52,6 +52,8 @@ class ValidationPlan:
     settings: Settings
     #: Whether error rows are written to a table of their own, in place of failing the run.
     filter: bool
+    #: Whether a returned lazy frame is staged as a file and scanned, in place of being collected.
+    stream: bool = False
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -78,6 +80,7 @@ def plan_validation(
     *,
     used_by: str = "dd.asset",
     filter: object = False,  # noqa: A002 - Dataframely's own word for it
+    stream: object = False,
     settings: Settings | None = None,
     redact: Iterable[str] = (),
 ) -> ValidationPlan:
@@ -87,6 +90,7 @@ def plan_validation(
         schema: A subclass of `dy.Schema`; anything else is refused.
         used_by: What takes the schema, for messages.
         filter: Whether error rows are held back in place of failing the run.
+        stream: Whether a returned lazy frame is validated without being collected.
         settings: How to report; by default what the environment says.
         redact: The columns that the caller named itself, each of which has to exist.
 
@@ -95,7 +99,7 @@ def plan_validation(
 
     Raises:
         InvalidSchemaError: `schema` is not a subclass of `dy.Schema`.
-        InvalidSettingError: `filter` is not a bool, or `redact` names an unknown column.
+        InvalidSettingError: `filter` or `stream` is not a bool, or `redact` names an unknown column.
         InvalidSeverityError: The schema declares a severity that cannot be read.
         ReservedColumnError: A column begins with `dy_`.
         CheckNameCollisionError: Two rules would report under one check name.
@@ -118,6 +122,7 @@ def plan_validation(
         checks=checks,
         settings=settings,
         filter=read_bool(filter, "The argument `filter`"),
+        stream=read_bool(stream, "The argument `stream`"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TypeGuard
 
 import polars as pl
@@ -10,6 +11,7 @@ from dagster_dataframely.core.column_schema import ColumnError, column_errors
 from dagster_dataframely.core.evaluation import evaluate
 from dagster_dataframely.core.outcome import Frame, Outcome, decide
 from dagster_dataframely.core.plan import ValidationPlan
+from dagster_dataframely.core.streaming import decide_staged, stage
 from dagster_dataframely.errors import (
     ColumnSchemaError,
     DataframelyError,
@@ -23,7 +25,7 @@ def is_frame(value: object) -> TypeGuard[Frame]:
     return isinstance(value, (pl.DataFrame, pl.LazyFrame))
 
 
-def validate(plan: ValidationPlan, frame: Frame | None) -> Outcome:
+def validate(plan: ValidationPlan, frame: Frame | None, *, staging: Path | None = None) -> Outcome:
     """Validate one frame against a plan.
 
     Nothing is cast. Columns are compared by the frame's schema alone, so the plan of a `LazyFrame` with a
@@ -32,9 +34,10 @@ def validate(plan: ValidationPlan, frame: Frame | None) -> Outcome:
     Args:
         plan: The schema's rules and how they are reported.
         frame: What the function returned; None means that there was nothing to write.
+        staging: The file in which to stage a lazy frame, in place of collecting it.
 
     Returns:
-        The outcome.
+        The outcome. The frames of a staged one are lazy, and read the staging file.
 
     Raises:
         RuleEvaluationError: A rule raised, or does not give booleans.
@@ -44,6 +47,8 @@ def validate(plan: ValidationPlan, frame: Frame | None) -> Outcome:
     errors = column_errors(plan.schema, frame.lazy().collect_schema())
     if errors:
         return Outcome(column_errors=errors)
+    if staging is not None and isinstance(frame, pl.LazyFrame):
+        return decide_staged(plan, stage(plan, frame, staging))
     rows = frame.lazy().select(plan.columns).collect()
     return decide(plan, rows, evaluate(plan, rows))
 
