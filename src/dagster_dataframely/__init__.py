@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dagster_dataframely import data, errors, wiring
-    from dagster_dataframely.asset import asset
+    from dagster_dataframely.asset_decorator import asset
     from dagster_dataframely.components.dataframely_asset import (
         DataframelyAssetComponent,
     )
@@ -37,12 +37,13 @@ __all__ = [
     "wiring",
 ]
 
-# Public name to the module that has it; a module itself has no attribute beside it.
+# Public name to the module that has it; a module itself has no attribute beside it. No module may have the
+# name of what it defines: importing it would put the module in the place of the name.
 _LAZY: dict[str, tuple[str, str | None]] = {
     "DataframelyAssetComponent": ("components.dataframely_asset", "DataframelyAssetComponent"),
     "ErrorRows": ("error_rows", "ErrorRows"),
     "ParquetIOManager": ("storage.parquet_io_manager", "ParquetIOManager"),
-    "asset": ("asset", "asset"),
+    "asset": ("asset_decorator", "asset"),
     "data": ("data", None),
     "error_rows_spec": ("error_rows", "error_rows_spec"),
     "errors": ("errors", None),

@@ -54,7 +54,7 @@ def compute_function(
         @functools.wraps(fn)
         async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[Result]:
             step = _enter(plan, asset)
-            for result in results(plan, await fn(*args, **kwargs), asset, step, fn.__name__):
+            for result in results(plan, await fn(*args, **kwargs), asset, step):
                 yield result
 
         compute = compute_async
@@ -63,7 +63,7 @@ def compute_function(
         @functools.wraps(fn)
         def compute_sync(*args: Any, **kwargs: Any) -> Iterator[Result]:
             step = _enter(plan, asset)
-            yield from results(plan, fn(*args, **kwargs), asset, step, fn.__name__)
+            yield from results(plan, fn(*args, **kwargs), asset, step)
 
         compute = compute_sync
     # Dagster reads both: the signature for parameters, the annotations for their types.
@@ -100,7 +100,6 @@ def results(
     returned: Any,
     asset: dg.AssetKey,
     step: dg.AssetExecutionContext | None,
-    function: str,
 ) -> Iterator[Result]:
     """Yield what Dagster is to store of one call of the function, in order, and raise if the run fails.
 
@@ -109,7 +108,6 @@ def results(
         returned: What the function returned.
         asset: The key of the asset.
         step: The running step; None in a direct call, which yields the error rows in place of writing them.
-        function: The function's name, for messages.
 
     Yields:
         The error rows' materialization, the table as a `dg.MaterializeResult`, then the check results.
@@ -121,7 +119,7 @@ def results(
         ValidationAbortError: Rows failed `error` rules and the plan does not filter.
         NoValidRowsError: Every row failed an `error` rule.
     """
-    frame, result = unwrap_result(returned, function=function)
+    frame, result = unwrap_result(returned, asset=asset)
     with _staging(plan, frame, asset, step) as staging:
         try:
             outcome = validate(plan, frame, staging=staging)

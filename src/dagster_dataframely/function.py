@@ -25,11 +25,11 @@ def refuse_function(fn: object, *, used_by: str) -> None:
         InvalidFunctionError: It is not a plain function that returns; the message says what to do.
     """
     if isinstance(fn, dg.AssetsDefinition):
+        keys = ", ".join(f"'{key.to_user_string()}'" for key in sorted(fn.keys))
         raise InvalidFunctionError(
-            f"{used_by} takes a function, and this is already the asset '{fn.key.to_user_string()}'. Remove the "
-            "other decorator."
+            f"{used_by} takes a function, and this is already the asset {keys}. Remove the other decorator."
         )
-    if not callable(fn) or not hasattr(fn, "__name__"):
+    if not callable(fn) or inspect.isclass(fn) or not hasattr(fn, "__name__"):
         raise InvalidFunctionError(
             f"{used_by} takes a function, and this is {fn!r} of type {type(fn).__name__}."
         )
@@ -101,13 +101,13 @@ def _polars_annotation(annotation: Any) -> Any:
 
 
 def unwrap_result(
-    value: Any, *, function: str
+    value: Any, *, asset: dg.AssetKey
 ) -> tuple[Frame | None, dg.MaterializeResult[Any] | None]:
     """Return the frame of what a function returned, with the result it came in.
 
     Args:
         value: What the function returned.
-        function: The function's name, for messages.
+        asset: The key of the asset, for messages.
 
     Returns:
         The frame or None, and the `dg.MaterializeResult` around it, if there is one.
@@ -117,26 +117,31 @@ def unwrap_result(
     """
     if value is None or is_frame(value):
         return value, None
+    subject = f"The function of asset '{asset.to_user_string()}' returned"
     if not isinstance(value, dg.MaterializeResult):
-        kind = type(value).__name__
-        article = "an" if kind[0].lower() in "aeiou" else "a"
-        raise InvalidReturnError(
-            f"'{function}' returned {article} {kind}. It may return {_ALLOWED_RETURNS}."
-        )
+        raise InvalidReturnError(f"{subject} {_a(value)}. It may return {_ALLOWED_RETURNS}.")
     if value.asset_key is not None:
         raise InvalidReturnError(
-            f"'{function}' returned a dg.MaterializeResult with asset_key "
-            f"'{value.asset_key.to_user_string()}'. Leave `asset_key` out: the asset has one key."
+            f"{subject} a dg.MaterializeResult with asset_key '{value.asset_key.to_user_string()}'. Leave "
+            "`asset_key` out: the asset has one key."
         )
     if value.check_results:
         names = ", ".join(f"'{result.check_name}'" for result in value.check_results)
         raise InvalidReturnError(
-            f"'{function}' returned a dg.MaterializeResult with check_results ({names}). Leave them out: the "
-            "schema's checks are reported for you; declare a check of your own with @dg.asset_check."
+            f"{subject} a dg.MaterializeResult with check_results ({names}). Leave them out: the schema's "
+            "checks are reported for you; declare a check of your own with @dg.asset_check."
         )
     if not is_frame(value.value):
+        # Dagster marks a result without a value by an object of its own.
+        has_value = value.value is not dg.MaterializeResult().value
+        around = f"around {_a(value.value)}" if has_value else "without a value"
         raise InvalidReturnError(
-            f"'{function}' returned a dg.MaterializeResult without a frame. Give it one, "
+            f"{subject} a dg.MaterializeResult {around}. Give it a pl.DataFrame or a pl.LazyFrame, "
             "`dg.MaterializeResult(value=frame)`, or return None to write nothing."
         )
     return value.value, value
+
+
+def _a(value: object) -> str:
+    kind = type(value).__name__
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"

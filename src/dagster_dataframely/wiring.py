@@ -119,8 +119,7 @@ def validation_results(
         RuleEvaluationError: A rule raised, or does not give booleans.
     """
     plan = _plan(schema, filter, settings, "dd.wiring.validation_results")
-    key = dg.AssetKey.from_coercible(asset)
-    yield from results(plan, frame, key, context, function=key.path[-1])
+    yield from results(plan, frame, dg.AssetKey.from_coercible(asset), context)
 
 
 def schema_metadata(schema: type[dy.Schema]) -> dict[str, Any]:

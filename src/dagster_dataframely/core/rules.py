@@ -62,8 +62,8 @@ def check_schema(schema: object, *, used_by: str) -> type[dy.Schema]:
             return schema
         if issubclass(schema, dy.Collection):
             raise InvalidSchemaError(
-                f"{used_by} takes a dy.Schema, and {schema.__name__} is a dy.Collection. Give each member's "
-                "schema to an asset of its own."
+                f"{used_by} takes a dy.Schema, and {schema.__name__} is a dy.Collection. Give the schema "
+                "of each member to an asset of its own."
             )
         raise InvalidSchemaError(
             f"{used_by} takes a subclass of dy.Schema, and {schema.__name__} is not one. "
@@ -82,7 +82,8 @@ def check_schema(schema: object, *, used_by: str) -> type[dy.Schema]:
             f"`@{used_by}(YourSchema)` above it."
         )
     raise InvalidSchemaError(
-        f"{used_by} takes a subclass of dy.Schema, and this is {_short(schema)} of type {type(schema).__name__}."
+        f"{used_by} takes a subclass of dy.Schema, and this is {_short(schema)} of type "
+        f"{type(schema).__name__}."
     )
 
 
@@ -119,7 +120,10 @@ def _read_rule(
         if isinstance(built, pl.Expr):
             expr = built
         else:
-            problem = f"it returned {_short(built)} of type {type(built).__name__}, not a Polars expression"
+            problem = (
+                f"it returned {_short(built)} of type {type(built).__name__}, where a rule returns a Polars "
+                "expression of Boolean values"
+            )
     function = rule_function(schema, name) if not separator else None
     return Rule(
         name=name,

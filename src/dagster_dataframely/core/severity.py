@@ -43,25 +43,43 @@ def read_severities(
     severities: dict[str, Severity] = dict.fromkeys(names, "error")
     schema_rules = [name for name in names if "|" not in name]
     severities |= _schema_severities(schema, schema_rules)
-    for column_name, column in schema.columns().items():
-        prefix = f"{column_name}|"
+    for column in schema.columns():
+        prefix = f"{column}|"
         own = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
-        declared = _column_severities(schema, column_name, column, own)
+        declared = _column_severities(schema, column, own)
         severities |= {prefix + rule: severity for rule, severity in declared.items()}
     return severities
 
 
-def _column_severities(
-    schema: type[dy.Schema], name: str, column: dy.Column, rules: list[str]
+def _column_severities(schema: type[dy.Schema], name: str, rules: list[str]) -> dict[str, Severity]:
+    """Merge the declarations on a column and on what it overrides; the class nearest to the schema wins."""
+    severities: dict[str, Severity] = {}
+    seen: list[dy.Column] = []
+    for cls in reversed(schema.__mro__):
+        column = cls.columns().get(name) if issubclass(cls, dy.Schema) else None
+        # An inherited column is the parent's object, and has been read there.
+        if column is None or any(column is other for other in seen):
+            continue
+        seen.append(column)
+        severities |= _declared_on_column(cls, schema, name, column, rules)
+    return severities
+
+
+def _declared_on_column(
+    cls: type[dy.Schema],
+    schema: type[dy.Schema],
+    name: str,
+    column: dy.Column,
+    rules: list[str],
 ) -> dict[str, Severity]:
     metadata = column.metadata or {}
     if METADATA_KEY not in metadata:
         return {}
-    where = f"The `{METADATA_KEY}` metadata of column '{name}' in {schema.__name__}"
+    where = f"The `{METADATA_KEY}` metadata of column '{name}' in {cls.__name__}"
     owner = f"column '{name}'"
     declared = _declared_severity(metadata[METADATA_KEY], where)
     if not isinstance(declared, Mapping):
-        if not rules:
+        if not rules and column is schema.columns()[name]:
             raise InvalidSeverityError(
                 f"{where} declares the severity '{declared}' for every rule of {owner}, which has no rules. "
                 "Remove the declaration, or give the column a rule."
@@ -75,7 +93,7 @@ def _column_severities(
             exact[rule] = severity
         elif covered := _rules_of_argument(rule, rules):
             by_argument |= dict.fromkeys(covered, severity)
-        else:
+        elif column is schema.columns()[name]:
             raise InvalidSeverityError(
                 f"{where} names '{rule}', which is not a rule of {owner}. {_listed(owner, rules)}"
             )
@@ -102,8 +120,9 @@ def _schema_severities(schema: type[dy.Schema], rules: list[str]) -> dict[str, S
             if not rules:
                 raise InvalidSeverityError(
                     f"{where} declares the severity '{declared}' for every schema-level rule, and "
-                    f"{schema.__name__} has none. Declare the severity of a column's rules in the column's "
-                    f'metadata, `metadata={{"{METADATA_KEY}": {{"severity": "{declared}"}}}}`.'
+                    f"{schema.__name__} has no schema-level rules. Declare the severity of a column's rules in "
+                    f"the column's metadata, "
+                    f'`metadata={{"{METADATA_KEY}": {{"severity": "{declared}"}}}}`.'
                 )
             severities |= dict.fromkeys(rules, declared)
             continue
@@ -121,7 +140,7 @@ def _is_inherited_rule(cls: type[object], schema: type[dy.Schema], rule: str) ->
 
 
 def _refuse_schema_rule(schema: type[dy.Schema], where: str, rule: str, rules: list[str]) -> None:
-    column, separator, column_rule = rule.partition("|")
+    column, separator, column_rule = str(rule).partition("|")
     if separator:
         raise InvalidSeverityError(
             f"{where} names '{rule}', which is a rule of a column. Declare it on column '{column}', "
@@ -149,9 +168,6 @@ def _declared_severity(declaration: Any, where: str) -> Severity | Mapping[str, 
     severity = declaration.get("severity", {})
     if not isinstance(severity, Mapping):
         return _one_severity(severity, where)
-    for rule in severity:
-        if not isinstance(rule, str):
-            raise InvalidSeverityError(f"{where} names {rule!r}, and a rule's name is a string.")
     return {
         rule: _one_severity(value, f"{where}, for '{rule}',") for rule, value in severity.items()
     }

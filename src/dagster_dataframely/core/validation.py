@@ -44,7 +44,9 @@ def validate(plan: ValidationPlan, frame: Frame | None, *, staging: Path | None 
     """
     if frame is None:
         return Outcome(failed=dict.fromkeys((rule.name for rule in plan.rules), 0), skipped=True)
-    errors = column_errors(plan.schema, frame.lazy().collect_schema())
+    errors = column_errors(
+        plan.schema, frame.lazy().collect_schema(), redact=plan.settings.redact
+    )
     if errors:
         return Outcome(column_errors=errors)
     if staging is not None and isinstance(frame, pl.LazyFrame):

@@ -130,20 +130,17 @@ def asset(
         >>> [result.passed for result in list(orders())[1:]]
         [True, True, True, True, True, True, True]
     """
+    settings = resolve_settings(
+        check_granularity=check_granularity,
+        schema_rules=schema_rules,
+        statistics=statistics,
+        max_failure_samples=max_failure_samples,
+        row_sample=row_sample,
+        redact=redact,
+        staging_dir=staging_dir,
+    )
     plan = plan_validation(
-        schema,
-        filter=filter,
-        stream=stream,
-        redact=redact or (),
-        settings=resolve_settings(
-            check_granularity=check_granularity,
-            schema_rules=schema_rules,
-            statistics=statistics,
-            max_failure_samples=max_failure_samples,
-            row_sample=row_sample,
-            redact=None if redact is None else list(redact),
-            staging_dir=staging_dir,
-        ),
+        schema, filter=filter, stream=stream, settings=settings, redact=redact or ()
     )
     arguments = {
         "name": name,
@@ -209,7 +206,7 @@ def build_asset(
         "code_version": fingerprint(plan.schema, plan.rules),
     }
     metadata = {**given.pop("metadata", {}), **definition_metadata(plan)}
-    decorate = dg.asset(
+    decorate: Callable[[Callable[..., Any]], dg.AssetsDefinition] = dg.asset(
         **{**defaults, **given},
         metadata=metadata,
         check_specs=check_specs(plan, key),

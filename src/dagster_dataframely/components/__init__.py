@@ -1,0 +1,1 @@
+"""The YAML front: component types whose attributes declare what `dd.asset` declares in Python."""

@@ -1,0 +1,47 @@
+"""A table that already lies in a parquet file, on its way to where it will be kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+_STAGED = "_dagster_dataframely_staged"
+
+
+@dataclass(frozen=True)
+class StagedParquet:
+    """A finished parquet file that holds exactly the rows of a table.
+
+    Its scan is an ordinary lazy frame to every IO manager. `ParquetIOManager` knows it again, and
+    makes the file itself the table: by a rename where it can, by a copy of its bytes elsewhere.
+
+    Attributes:
+        path: The file. Once stored it may be gone, or still be there for its owner to remove.
+
+    Examples:
+        >>> import tempfile
+        >>> import polars as pl
+        >>> path = Path(tempfile.mkdtemp(), "orders.parquet")
+        >>> pl.DataFrame({"order_id": [1, 2]}).write_parquet(path)
+        >>> scan = StagedParquet(path).scan()
+        >>> StagedParquet.of(scan) == StagedParquet(path)
+        True
+        >>> StagedParquet.of(scan.filter(pl.col("order_id") > 1)) is None
+        True
+    """
+
+    path: Path
+
+    def scan(self) -> pl.LazyFrame:
+        """Return the whole file as a lazy frame that `of` knows again."""
+        frame = pl.scan_parquet(self.path, glob=False, hive_partitioning=False)
+        # Every method of a lazy frame returns a new one, which does not carry the mark.
+        setattr(frame, _STAGED, self)
+        return frame
+
+    @staticmethod
+    def of(frame: object) -> StagedParquet | None:
+        """Return the staged file that a frame is the unchanged scan of, if it is one."""
+        return getattr(frame, _STAGED, None)
