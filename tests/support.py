@@ -9,12 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import dagster as dg
 import polars as pl
 
 import dagster_dataframely as dd
+
+
+@cache
+def shared_instance() -> dg.DagsterInstance:
+    """One instance in memory for the whole session: setting one up costs more than most tests."""
+    return dg.DagsterInstance.ephemeral()
 
 
 class Tables(dg.IOManager):
@@ -104,7 +111,11 @@ def run(
     already = len(tables.writes)
     resources = {"io_manager": tables, **arguments.pop("resources", {})}
     result = dg.materialize(
-        list(assets), resources=resources, raise_on_error=raise_on_error, **arguments
+        list(assets),
+        resources=resources,
+        raise_on_error=raise_on_error,
+        instance=shared_instance(),
+        **arguments,
     )
     checks = {
         evaluation.check_name: Check(
@@ -132,7 +143,11 @@ def run(
 
 
 def call(asset: dg.AssetsDefinition, *args: Any, **kwargs: Any) -> Outcome:
-    """Call an asset directly, outside a run, and say what it yielded before it ended or raised."""
+    """Call an asset directly, outside a run, and say what it yielded before it ended or raised.
+
+    The context is given whether or not the function takes one, which Dagster allows.
+    """
+    context = dg.build_asset_context(instance=shared_instance())
     written: dict[str, pl.DataFrame] = {}
     checks: dict[str, Check] = {}
     materializations: dict[str, dict[str, Any]] = {}
@@ -146,7 +161,7 @@ def call(asset: dg.AssetsDefinition, *args: Any, **kwargs: Any) -> Outcome:
             order.append(f"check {name}")
 
     try:
-        for result in asset(*args, **kwargs):
+        for result in asset(context, *args, **kwargs):
             if isinstance(result, dg.AssetCheckResult):
                 take_checks([result])
                 continue
@@ -195,8 +210,8 @@ def _step_failure(result: dg.ExecuteInProcessResult) -> tuple[str | None, str]:
     for event in result.all_events:
         if event.is_step_failure:
             info = event.step_failure_data.error
-            # Dagster wraps what a step raises; what the function's author sees is the cause.
-            if info.cls_name == "DagsterExecutionStepExecutionError" and info.cause is not None:
+            # Dagster wraps what a step raises, or what an IO manager does: the cause is their own.
+            if (info.cls_name or "").startswith("DagsterExecution") and info.cause is not None:
                 info = info.cause
             return info.cls_name, info.message.split(": ", 1)[-1].strip()
     return None, ""

@@ -36,8 +36,10 @@ ORDERS = pl.DataFrame({"order_id": [1, 2], "amount": [1.0, 2.0]})
     [
         # The class is what is wanted: the sentence says to leave the call out.
         pytest.param(OrdersSchema(), ["instance", "OrdersSchema"], id="an instance"),
-        # A collection has a decorator of its own.
-        pytest.param(OrdersCollection, ["OrdersCollection", "multi_asset"], id="a collection"),
+        # Its members have the schemas: the sentence says that an asset takes one of them.
+        pytest.param(
+            OrdersCollection, ["OrdersCollection", "dy.Collection", "member"], id="a collection"
+        ),
         pytest.param(OrdersModel, ["OrdersModel", "Schema"], id="another class"),
         pytest.param(dict, ["dict", "Schema"], id="a built-in class"),
         pytest.param("OrdersSchema", ["'OrdersSchema'", "Schema"], id="a name"),

@@ -98,9 +98,7 @@ def test_what_changes_a_verdict_changes_the_version(
     ],
     ids=["nothing", "a description", "a tag", "the docstring", "a rule's docstring"],
 )
-def test_words_do_not_change_the_version(
-    before: type[dy.Schema], after: type[dy.Schema]
-) -> None:
+def test_words_do_not_change_the_version(before: type[dy.Schema], after: type[dy.Schema]) -> None:
     assert version_of(before) == version_of(after)
 
 

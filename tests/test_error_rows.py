@@ -492,7 +492,8 @@ def test_a_write_that_fails_fails_the_run_with_the_io_managers_own_error(
     outcome = run(returning(OrdersSchema, SOME_ERRORS, filter=True), tables=tables)
 
     assert not outcome.success
-    assert (outcome.error, outcome.message) == ("OSError", "disk full")
+    assert outcome.error == "OSError"
+    assert outcome.message.startswith("disk full")
     assert tables.writes == written
     assert outcome.checks == {}
     assert broken not in outcome.materializations

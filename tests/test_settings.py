@@ -75,7 +75,11 @@ def test_an_asset_cannot_show_what_the_environment_redacts(
 @pytest.mark.parametrize(
     ("name", "text", "allowed"),
     [
-        ("check_granularity", "rules", "Allowed are 'rule', 'column', 'schema'. Did you mean 'rule'?"),
+        (
+            "check_granularity",
+            "rules",
+            "Allowed are 'rule', 'column', 'schema'. Did you mean 'rule'?",
+        ),
         ("schema_rules", "each", "Allowed are 'collapsed', 'per_rule'."),
         ("statistics", "maybe", "Allowed are True and False."),
         ("max_failure_samples", "-1", "Allowed is a whole number from 0."),
@@ -114,10 +118,16 @@ def test_an_empty_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             "Did you mean 'column'?",
         ),
         ({"row_sample": -1}, "The argument `row_sample` is -1. Allowed is a whole number from 0."),
-        ({"row_sample": True}, "The argument `row_sample` is True. Allowed is a whole number from 0."),
+        (
+            {"row_sample": True},
+            "The argument `row_sample` is True. Allowed is a whole number from 0.",
+        ),
         ({"statistics": "yes"}, "The argument `statistics` is 'yes'. Allowed are True and False."),
         ({"stream": 1}, "The argument `stream` is 1. Allowed are True and False."),
-        ({"redact": "email"}, "The argument `redact` is 'email'. Allowed is a list of column names."),
+        (
+            {"redact": "email"},
+            "The argument `redact` is 'email'. Allowed is a list of column names.",
+        ),
         ({"staging_dir": 7}, "The argument `staging_dir` is 7. Allowed is the path of a folder."),
     ],
     ids=str,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from dagster_dataframely.error_rows import ErrorRows, error_rows_spec
     from dagster_dataframely.storage.parquet_io_manager import ParquetIOManager
+    from dagster_dataframely.table_checks import asset_checks
 
 from dagster_dataframely.components.dataframely_asset import (
     DataframelyAssetComponent as DataframelyAsset,
@@ -31,6 +32,7 @@ __all__ = [
     "ErrorRows",
     "ParquetIOManager",
     "asset",
+    "asset_checks",
     "data",
     "error_rows_spec",
     "errors",
@@ -44,6 +46,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "ErrorRows": ("error_rows", "ErrorRows"),
     "ParquetIOManager": ("storage.parquet_io_manager", "ParquetIOManager"),
     "asset": ("asset_decorator", "asset"),
+    "asset_checks": ("table_checks", "asset_checks"),
     "data": ("data", None),
     "error_rows_spec": ("error_rows", "error_rows_spec"),
     "errors": ("errors", None),

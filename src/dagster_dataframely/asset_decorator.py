@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 import dataframely as dy
 
-from dagster_dataframely.compute import compute_function
+from dagster_dataframely.compute import compute_asset
 from dagster_dataframely.core.check_specs import check_specs
 from dagster_dataframely.core.fingerprint import fingerprint
 from dagster_dataframely.core.plan import ValidationPlan, plan_validation
@@ -213,7 +213,7 @@ def build_asset(
         # A run may write nothing and still succeed.
         output_required=False,
     )
-    return decorate(compute_function(fn, plan, key))
+    return decorate(compute_asset(fn, plan, key))
 
 
 def _asset_key(fn: Callable[..., Any], given: Mapping[str, Any]) -> dg.AssetKey:

@@ -7,9 +7,7 @@ and a run that fails has left its evidence.
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,7 +28,7 @@ from dagster_dataframely.core.streaming import staging_file
 from dagster_dataframely.core.validation import failure_of, validate
 from dagster_dataframely.error_rows import ErrorRows
 from dagster_dataframely.errors import ErrorRowsKeyCollisionError, RuleEvaluationError
-from dagster_dataframely.function import dagster_signature, unwrap_result
+from dagster_dataframely.function import compute_function, unwrap_result
 from dagster_dataframely.storage.error_rows import write_error_rows
 from dagster_dataframely.storage.lazy_frames import takes_lazy_frame
 from dagster_dataframely.upstream.dagster_context import computes_asset, running_step
@@ -39,43 +37,15 @@ from dagster_dataframely.upstream.dagster_step import io_manager_of
 Result: TypeAlias = dg.MaterializeResult[Any] | dg.AssetCheckResult | dg.AssetMaterialization
 
 
-def compute_function(
+def compute_asset(
     fn: Callable[..., Any], plan: ValidationPlan, asset: dg.AssetKey
 ) -> Callable[..., Any]:
-    """Return the generator function that Dagster computes the asset with.
-
-    It has the signature of `fn`, so inputs, config, resources and `context` stay what they are, and it is
-    asynchronous where `fn` is.
-    """
-    signature = dagster_signature(fn)
-    compute: Callable[..., Any]
-    if inspect.iscoroutinefunction(fn):
-
-        @functools.wraps(fn)
-        async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[Result]:
-            step = _enter(plan, asset)
-            for result in results(plan, await fn(*args, **kwargs), asset, step):
-                yield result
-
-        compute = compute_async
-    else:
-
-        @functools.wraps(fn)
-        def compute_sync(*args: Any, **kwargs: Any) -> Iterator[Result]:
-            step = _enter(plan, asset)
-            yield from results(plan, fn(*args, **kwargs), asset, step)
-
-        compute = compute_sync
-    # Dagster reads both: the signature for parameters, the annotations for their types.
-    compute.__signature__ = signature  # type: ignore[attr-defined]
-    compute.__annotations__ = {
-        name: parameter.annotation
-        for name, parameter in signature.parameters.items()
-        if parameter.annotation is not inspect.Parameter.empty
-    }
-    # `inspect` and `typing` would otherwise look through to the undecorated function.
-    del compute.__wrapped__  # type: ignore[attr-defined]
-    return compute
+    """Return the generator function that Dagster computes a validated asset with."""
+    return compute_function(
+        fn,
+        enter=lambda: _enter(plan, asset),
+        results=lambda returned, step: results(plan, returned, asset, step),
+    )
 
 
 def _enter(plan: ValidationPlan, asset: dg.AssetKey) -> dg.AssetExecutionContext | None:

@@ -57,6 +57,10 @@ class InvalidReturnError(DataframelyError):
     """A function returned something that is neither a frame, `None`, nor a result around a frame."""
 
 
+class LazyFrameError(DataframelyError):
+    """The lazy frame that a function returned failed, and its error may quote redacted values."""
+
+
 class ColumnSchemaError(DataframelyError):
     """The returned frame lacks a column of the schema, or has it with another dtype."""
 

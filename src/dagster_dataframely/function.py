@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeVar
 
 import dagster as dg
 import dataframely as dy
@@ -14,6 +15,8 @@ import polars as pl
 from dagster_dataframely.core.outcome import Frame
 from dagster_dataframely.core.validation import is_frame
 from dagster_dataframely.errors import InvalidFunctionError, InvalidReturnError
+
+T = TypeVar("T")
 
 _ALLOWED_RETURNS = "a pl.DataFrame, a pl.LazyFrame, a dg.MaterializeResult around either, or None"
 
@@ -55,6 +58,53 @@ def dagster_signature(fn: Callable[..., Any]) -> inspect.Signature:
         for parameter in signature.parameters.values()
     ]
     return signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty)
+
+
+def compute_function(
+    fn: Callable[..., Any],
+    *,
+    enter: Callable[[], T],
+    results: Callable[[Any, T], Iterator[Any]],
+) -> Callable[..., Any]:
+    """Return the generator function that Dagster computes with in place of a user's function.
+
+    It has the signature of `fn`, so inputs, config, resources and `context` stay what they are, and it is
+    asynchronous where `fn` is.
+
+    Args:
+        fn: The user's function.
+        enter: Called before it; its result is passed on to `results`.
+        results: Given what the function returned, the events that Dagster is to store, in order.
+    """
+    signature = dagster_signature(fn)
+    compute: Callable[..., Any]
+    if inspect.iscoroutinefunction(fn):
+
+        @functools.wraps(fn)
+        async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            entered = enter()
+            for result in results(await fn(*args, **kwargs), entered):
+                yield result
+
+        compute = compute_async
+    else:
+
+        @functools.wraps(fn)
+        def compute_sync(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            entered = enter()
+            yield from results(fn(*args, **kwargs), entered)
+
+        compute = compute_sync
+    # Dagster reads both: the signature for parameters, the annotations for their types.
+    compute.__signature__ = signature  # type: ignore[attr-defined]
+    compute.__annotations__ = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if parameter.annotation is not inspect.Parameter.empty
+    }
+    # `inspect` and `typing` would otherwise look through to the undecorated function.
+    del compute.__wrapped__  # type: ignore[attr-defined]
+    return compute
 
 
 def _resolved(fn: Callable[..., Any], parameter: inspect.Parameter) -> Any:
@@ -119,7 +169,9 @@ def unwrap_result(
         return value, None
     subject = f"The function of asset '{asset.to_user_string()}' returned"
     if not isinstance(value, dg.MaterializeResult):
-        raise InvalidReturnError(f"{subject} {_a(value)}. It may return {_ALLOWED_RETURNS}.")
+        raise InvalidReturnError(
+            f"{subject} {described_value(value)}. It may return {_ALLOWED_RETURNS}."
+        )
     if value.asset_key is not None:
         raise InvalidReturnError(
             f"{subject} a dg.MaterializeResult with asset_key '{value.asset_key.to_user_string()}'. Leave "
@@ -134,7 +186,7 @@ def unwrap_result(
     if not is_frame(value.value):
         # Dagster marks a result without a value by an object of its own.
         has_value = value.value is not dg.MaterializeResult().value
-        around = f"around {_a(value.value)}" if has_value else "without a value"
+        around = f"around {described_value(value.value)}" if has_value else "without a value"
         raise InvalidReturnError(
             f"{subject} a dg.MaterializeResult {around}. Give it a pl.DataFrame or a pl.LazyFrame, "
             "`dg.MaterializeResult(value=frame)`, or return None to write nothing."
@@ -142,6 +194,7 @@ def unwrap_result(
     return value.value, value
 
 
-def _a(value: object) -> str:
+def described_value(value: object) -> str:
+    """Return a value's kind with its article, for messages."""
     kind = type(value).__name__
     return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"

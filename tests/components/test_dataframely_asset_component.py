@@ -19,7 +19,7 @@ from yaml_project import Project
 
 import dagster_dataframely as dd
 from dagster_dataframely.upstream.dagster_components import AssetSpecUpdateKwargs, OpSpec
-from support import Tables, run
+from support import run
 
 COMPONENT = """
     type: dagster_dataframely.DataframelyAsset
@@ -53,12 +53,12 @@ def loaded(
 ) -> dg.AssetsDefinition:
     """Load the project with one component, and return its asset."""
     project.write("orders/defs.yaml", defs_yaml + attributes)
-    (asset,) = project.load(monkeypatch).resolve_asset_graph().assets_defs[:1]
-    return asset
+    return only_asset(project.load(monkeypatch))
 
 
 def only_asset(defs: dg.Definitions) -> dg.AssetsDefinition:
-    (asset,) = [each for each in defs.assets or [] if isinstance(each, dg.AssetsDefinition)]
+    """Return the one asset that a run computes."""
+    (asset,) = [each for each in defs.resolve_asset_graph().assets_defs if each.is_executable]
     return asset
 
 
@@ -168,18 +168,23 @@ class TestInYaml:
     def test_an_input_is_loaded_from_the_asset_that_ins_names(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        project.write("raw.py", "import dagster as dg\n\nraw = dg.AssetSpec(['raw', 'orders'])\n")
-        asset = loaded(
-            project,
-            monkeypatch,
-            "      ins: {raw_orders: raw/orders}\n",
-            defs_yaml=COMPONENT.replace("build_orders", "clean_orders"),
+        project.write(
+            "raw.py",
+            """
+            import dagster as dg
+            import polars as pl
+
+            @dg.asset(key=["raw", "orders"])
+            def raw():
+                return pl.DataFrame({"order_id": ["A7"], "amount": [1.0]})
+            """,
         )
-        tables = Tables({"raw/orders": orders().head(1)})
+        clean = COMPONENT.replace("build_orders", "clean_orders")
+        project.write("orders/defs.yaml", clean + "      ins: {raw_orders: raw/orders}\n")
 
-        outcome = run(asset, dg.AssetSpec(["raw", "orders"]), tables=tables)
+        outcome = run(*project.load(monkeypatch).resolve_asset_graph().assets_defs)
 
-        assert outcome.rows("clean_orders", "order_id") == ["A1"]
+        assert outcome.rows("clean_orders", "order_id") == ["A7"]
 
     def test_the_io_manager_is_the_one_named(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
@@ -210,6 +215,22 @@ class TestInYaml:
         asset = loaded(project, monkeypatch, f"      {attribute}\n")
 
         assert {check.name for check in asset.check_specs} == checks
+
+    def test_a_lazy_frame_is_streamed_where_stream_says_so(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lazy = "import polars as pl\nfrom .orders import build_orders\n\n\n"
+        project.write("orders/lazy.py", lazy + "def scan():\n    return build_orders().lazy()\n")
+        asset = loaded(
+            project,
+            monkeypatch,
+            "      stream: true\n      filter: true\n",
+            defs_yaml=COMPONENT.replace(".orders.build_orders", ".lazy.scan"),
+        )
+
+        outcome = run(asset)
+
+        assert outcome.rows("scan", "order_id") == ["A1"]
 
     def test_several_components_stand_in_one_file(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
@@ -277,6 +298,7 @@ class TestTemplates:
             """
       fn: ".{{ 'orders' }}.build_orders"
       filter: "{{ env.SHOP_FILTER }}"
+      stream: "{{ false }}"
       check_granularity: "{{ env.SHOP_GRANULARITY }}"
       max_failure_samples: "{{ env.SHOP_SAMPLES }}"
       redact: "{{ ['amount'] }}"
@@ -326,10 +348,10 @@ class TestInPython:
 
         defs = dg.components.build_defs_for_component(component)
 
-        assert [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()] == [
+        assert {spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()} == {
             "orders",
             "orders__error_rows",
-        ]
+        }
         assert run(only_asset(defs)).rows("orders", "order_id") == ["A1"]
 
     def test_dagsters_own_objects_are_arguments_too(self) -> None:
@@ -385,7 +407,7 @@ class TestInPython:
             """,
         )
 
-        (asset,) = project.load(monkeypatch).resolve_asset_graph().assets_defs
+        asset = only_asset(project.load(monkeypatch))
 
         assert asset.specs_by_key[asset.key].group_name == "sales"
 
@@ -513,7 +535,7 @@ class TestWhatEditorsAndTheAppAreTold:
             "redact",
             "staging_dir",
         }
-        assert form["ui:order"][:3] == ["fn", "schema", "filter"]
+        assert form["ui:order"][:4] == ["fn", "schema", "filter", "stream"]
 
     @pytest.mark.parametrize(
         ("name", "control"),

@@ -50,16 +50,17 @@ def dg_command(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Dagster instance in which every asset of the project has been materialized once."""
+    """A Dagster instance of its own for the project."""
     folder = tmp_path_factory.mktemp("dagster_home")
     shutil.copy(PROJECT / "dagster_home" / "dagster.yaml", folder)
-    launch = dg_command("launch", "--assets", "*", home=folder)
-    assert launch.returncode == 0, launch.stderr
     return folder
 
 
 @pytest.fixture(scope="module")
 def report(home: Path) -> Report:
+    """The report on a run that materialized every asset."""
+    launch = dg_command("launch", "--assets", "*", home=home)
+    assert launch.returncode == 0, launch.stderr
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(home))
         with dg.DagsterInstance.get() as instance:
@@ -72,8 +73,8 @@ def table_of(report: Report, asset: str) -> Table:
     return next(table for table in report.tables if table.asset == asset)
 
 
-def test_the_definitions_are_found_valid_without_a_warning(tmp_path: Path) -> None:
-    check = dg_command("check", "defs", home=tmp_path)
+def test_the_definitions_are_found_valid_without_a_warning(home: Path) -> None:
+    check = dg_command("check", "defs", home=home)
 
     assert check.returncode == 0, check.stdout + check.stderr
     assert "warning" not in (check.stdout + check.stderr).lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import typing
 import warnings
 from abc import ABC
@@ -131,6 +132,21 @@ FilterAttribute: TypeAlias = Annotated[
     ),
 ]
 
+StreamAttribute: TypeAlias = Annotated[
+    bool,
+    dg.Resolver(
+        located(_render),
+        model_field_type=bool,
+        inject_before_resolve=False,
+        description=(
+            "Whether a returned pl.LazyFrame is validated without being collected: it is executed once, into a "
+            "staging file, so that a table larger than memory can be written."
+        ),
+        examples=[True],
+        form_config=dg.ComponentFormConfig(label="Stream"),
+    ),
+]
+
 CheckGranularityAttribute: TypeAlias = Annotated[
     Literal["rule", "column", "schema"] | None,
     dg.Resolver(
@@ -229,8 +245,9 @@ StagingDirAttribute: TypeAlias = Annotated[
         model_field_type=str | None,
         inject_before_resolve=False,
         description=(
-            "The folder for the staging file of a streamed run. By default the system's folder for temporary "
-            "files, or what DAGSTER_DATAFRAMELY_STAGING_DIR says."
+            "The folder for the staging file of a streamed run, which has to have room for the table. By "
+            "default what DAGSTER_DATAFRAMELY_STAGING_DIR says, else beside the table where the IO manager "
+            "writes files, else the system's folder for temporary files."
         ),
         examples=["/mnt/scratch", "{{ context.project_root }}/staging"],
         form_config=_advanced("Staging folder"),
@@ -305,6 +322,12 @@ def _asset_mistakes(name: str, value: Any, key: Any) -> Iterator[Mistake]:
     yield from wrong_type
     if wrong_type:
         return
+    if name == "key" and isinstance(value, dg.AssetKey) and not _can_name_a_step(value):
+        yield Mistake(
+            (name,),
+            f"`key` is '{value.to_user_string()}'. Allowed are letters, digits, '_', '-' and '.', in parts "
+            "that are separated by '/'.",
+        )
     if name == "skippable" and value is False:
         yield Mistake(
             (name,),
@@ -316,6 +339,10 @@ def _asset_mistakes(name: str, value: Any, key: Any) -> Iterator[Mistake]:
             dg.AssetSpec(key, **{name: value})
         except Exception as error:
             yield Mistake((name,), f"`{name}` is refused by Dagster: {str(error).splitlines()[0]}")
+
+
+def _can_name_a_step(key: dg.AssetKey) -> bool:
+    return all(key.path) and re.fullmatch(r"[A-Za-z0-9_]+", key.to_python_identifier()) is not None
 
 
 @functools.cache
@@ -557,6 +584,8 @@ def _attribute_of(error: Exception) -> YamlPath:
     """Return the attribute that an error of the core is about."""
     if isinstance(error, InvalidFunctionError):
         return ["fn"]
-    if isinstance(error, InvalidSettingError) or not isinstance(error, DataframelyError):
-        return []
-    return ["schema"]
+    if isinstance(error, InvalidSettingError):
+        # One that comes from an environment variable is about no attribute.
+        named = re.match(r"The argument `(\w+)`", str(error))
+        return [named[1]] if named else []
+    return ["schema"] if isinstance(error, DataframelyError) else []

@@ -27,6 +27,7 @@ from dagster_dataframely.components.attributes import (
     SchemaRulesAttribute,
     StagingDirAttribute,
     StatisticsAttribute,
+    StreamAttribute,
 )
 from dagster_dataframely.components.mistakes import Mistake, unknown_parameter
 from dagster_dataframely.components.scaffolding import DataframelyAssetScaffolder
@@ -55,13 +56,14 @@ class DataframelyAssetComponent(SchemaComponent):
         ...     return OrdersSchema.sample(3)
         >>> component = DataframelyAssetComponent(fn=orders, schema=OrdersSchema, filter=True)
         >>> defs = dg.components.build_defs_for_component(component)
-        >>> [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()]
+        >>> sorted(spec.key.to_user_string() for spec in defs.resolve_all_asset_specs())
         ['orders', 'orders__error_rows']
     """
 
     fn: FunctionAttribute
     schema_: SchemaAttribute = Field(alias="schema")
     filter: FilterAttribute = False
+    stream: StreamAttribute = False
     ins: InsAttribute = None
     asset: AssetAttribute = None
     op: OpAttribute = None
@@ -128,6 +130,7 @@ class DataframelyAssetComponent(SchemaComponent):
             self.schema_,
             used_by="DataframelyAsset",
             filter=self.filter,
+            stream=self.stream,
             redact=self.redact or (),
             settings=resolve_settings(
                 check_granularity=self.check_granularity,

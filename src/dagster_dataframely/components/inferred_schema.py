@@ -67,8 +67,12 @@ class InferredSchema:
     has_proposals: bool
     #: Columns that cannot keep their name: the file's name and the schema's.
     renamed: Mapping[str, str]
-    #: Arguments with which the file's reader gives the schema's dtypes.
+    #: The Polars function that reads the file.
+    reader: str
+    #: Arguments with which it gives the schema's dtypes.
     reader_arguments: tuple[str, ...]
+    #: Whether those arguments take the dtypes from the schema.
+    is_told_dtypes: bool
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,27 @@ def read_data(file: Path) -> pl.DataFrame:
     return frame
 
 
-def inferred_schema(
+def infer_from_file(file: Path, *, schema: str, renames: bool) -> InferredSchema:
+    """Infer a schema that the rows of a file satisfy.
+
+    Args:
+        file: A parquet, csv, ndjson or ipc file.
+        schema: The name of the schema's class.
+        renames: Whether the table's function can rename columns.
+
+    Returns:
+        The schema's source, and how to read the file.
+
+    Raises:
+        ScaffoldError: The file cannot be read, or none of its columns can be a table's.
+    """
+    frame = read_data(file)
+    return infer_from_frame(
+        frame, reader=READERS[file.suffix.lower()], schema=schema, renames=renames
+    )
+
+
+def infer_from_frame(
     frame: pl.DataFrame, *, reader: str, schema: str, renames: bool
 ) -> InferredSchema:
     """Infer a schema that a frame satisfies.
@@ -171,7 +195,11 @@ def inferred_schema(
         left_out = [quoted(name) for name in renamed]
         left_out[0] = f"Left out, because a table cannot have such a column: {left_out[0]}"
         lines += _comment(left_out)
-    exact = not renamed and not any(column.is_any for column in columns)
+    # The dtypes of a text file are best told: the next one may have whole numbers only, say. That
+    # takes the file's own names, and a dtype for each of them.
+    dtypes = f"{schema}.create_empty().schema"
+    told = {"read_csv": f"schema_overrides={dtypes}", "read_ndjson": f"schema={dtypes}"}
+    is_told_dtypes = reader in told and not renamed and not any(column.is_any for column in columns)
     return InferredSchema(
         body="\n".join(lines),
         proposal_imports=tuple(
@@ -185,19 +213,12 @@ def inferred_schema(
         ),
         has_proposals=bool(proposed),
         renamed=renamed if renames else {},
-        reader_arguments=_reader_arguments(reader, schema, exact=exact),
+        reader=reader,
+        reader_arguments=(told[reader],)
+        if is_told_dtypes
+        else tuple(f"{name}={value!r}" for name, value in _WHOLE_FILE.get(reader, {}).items()),
+        is_told_dtypes=is_told_dtypes,
     )
-
-
-def _reader_arguments(reader: str, schema: str, *, exact: bool) -> tuple[str, ...]:
-    # The dtypes of a text file are best told: next month's file may hold whole numbers only.
-    dtypes = f"{schema}.create_empty().schema"
-    told = {"read_csv": f"schema_overrides={dtypes}", "read_ndjson": f"schema={dtypes}"}
-    if reader not in told:
-        return ()
-    if exact:
-        return (told[reader],)
-    return tuple(f"{name}={value!r}" for name, value in _WHOLE_FILE[reader].items())
 
 
 # --- names ----------------------------------------------------------------------------------------

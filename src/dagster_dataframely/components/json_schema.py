@@ -31,13 +31,13 @@ def attributes_schema(schema: JsonSchema, *, text: Collection[str] = ()) -> Json
     definitions = schema.get("$defs", {})
     top = {key: value for key, value in schema.items() if key != "$defs"}
     properties = {
-        name: _inlined(value, definitions) if name in text else _precise(value, definitions)
+        name: _precise(value, definitions, is_text=name in text)
         for name, value in top.pop("properties", {}).items()
     }
     return _listing_names({**top, "properties": properties})
 
 
-def _precise(schema: Any, definitions: JsonSchema) -> Any:
+def _precise(schema: Any, definitions: JsonSchema, *, is_text: bool = False) -> Any:
     if isinstance(schema, list):
         return [_precise(each, definitions) for each in schema]
     if not isinstance(schema, dict):
@@ -53,20 +53,8 @@ def _precise(schema: Any, definitions: JsonSchema) -> Any:
         return _listing_names({**schema, "properties": properties})
     precise = {key: _precise(value, definitions) for key, value in schema.items()}
     if "anyOf" in precise:
-        return _template_or_value(precise)
+        return _template_or_value(precise, is_text=is_text)
     return precise
-
-
-def _inlined(schema: Any, definitions: JsonSchema) -> Any:
-    if isinstance(schema, list):
-        return [_inlined(each, definitions) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    referred = schema.get("$ref")
-    inlined = {key: _inlined(value, definitions) for key, value in schema.items() if key != "$ref"}
-    if referred is None:
-        return inlined
-    return {**_inlined(definitions[referred.rpartition("/")[2]], definitions), **inlined}
 
 
 def _listing_names(schema: JsonSchema) -> JsonSchema:
@@ -76,7 +64,7 @@ def _listing_names(schema: JsonSchema) -> JsonSchema:
     return {**schema, "propertyNames": {"enum": list(schema["properties"])}}
 
 
-def _template_or_value(schema: JsonSchema) -> JsonSchema:
+def _template_or_value(schema: JsonSchema, *, is_text: bool) -> JsonSchema:
     """Hold what is no template against the attribute's own type.
 
     The keys of a mapping move up beside the condition. Elsewhere the alternatives stay as Dagster wrote
@@ -85,7 +73,7 @@ def _template_or_value(schema: JsonSchema) -> JsonSchema:
     *values, last = [each for each in _flat(schema["anyOf"]) if each != _NULL]
     if last == _TEXT and not values:
         return {"allOf": [{"if": _NULL, "else": _TEXT}], **schema}
-    if last != _TEXT or _TEXT in values:
+    if is_text or last != _TEXT or _TEXT in values:
         return schema
     if len(values) > 1:
         return {"allOf": [_unless_template(_chosen_by_type(values))], **schema}

@@ -106,7 +106,8 @@ def _foreign_sentence(error: Exception) -> str:
     first_line = next(iter(str(error).strip().splitlines()), "")
     frames = list(_frames(error.__traceback__))
     code = frames[-1].tb_frame.f_code if frames else None
-    if code is None or "site-packages" in code.co_filename:
+    # Where the last frame is nobody's whose file the reader has, the message has to do.
+    if code is None or "site-packages" in code.co_filename or code.co_filename.startswith("<"):
         return f"{type(error).__name__}: {first_line}"
     line = frames[-1].tb_lineno
     return f"{type(error).__name__} in {Path(code.co_filename).name}, line {line}: {first_line}"

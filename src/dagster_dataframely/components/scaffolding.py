@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tomllib
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -224,8 +225,6 @@ def _target(request: dg.ScaffoldRequest[Any]) -> Target:
 
 def _defs_folders(project: Path) -> Iterator[Path]:
     """Yield the folders that can hold a project's definitions, by its configuration."""
-    import tomllib
-
     for name, keys in (("dg.toml", ("project",)), ("pyproject.toml", ("tool", "dg", "project"))):
         settings: Any = {}
         with suppress(OSError, tomllib.TOMLDecodeError):
@@ -334,7 +333,9 @@ def _asset_files(
     }
     module = f"{function.module.removeprefix('.')}.py"
     if params.from_data is not None:
-        schema_text, function_text = _from_data(target, params.from_data, names, params.fn is None)
+        schema_text, function_text = _from_data(
+            target, params.from_data, names, renames=params.fn is None
+        )
         files[f"{_SCHEMA_MODULE}.py"] = schema_text
         if params.fn is None:
             files[module] = function_text
@@ -397,48 +398,53 @@ def _import_blocks(names: Iterable[Named]) -> list[list[str]]:
 
 
 def _from_data(
-    target: Target, given: str, names: Mapping[str, str], has_function: bool
+    target: Target, given: str, names: Mapping[str, str], *, renames: bool
 ) -> tuple[str, str]:
-    """Return the schema's module and the function's."""
+    """Return the module of a file's schema, and that of the function which reads the file."""
     # Imported here for start-up time: it imports Dataframely and Polars.
-    from dagster_dataframely.components.inferred_schema import READERS, inferred_schema, read_data
+    from dagster_dataframely.components.inferred_schema import infer_from_file
 
     file = Path(given)
-    reader = READERS.get(file.suffix.lower(), "")
-    inferred = inferred_schema(
-        read_data(file), reader=reader, schema=names["schema_class"], renames=has_function
-    )
-    name = docstring_text(file.name)
+    inferred = infer_from_file(file, schema=names["schema_class"], renames=renames)
+    project_depth, path = _file_path(target, file)
+    shown = docstring_text(file.name)
     schema_module = _render(
         "inferred_schema.py",
         **names,
-        file=name,
+        file=shown,
         body=inferred.body,
         has_proposals=inferred.has_proposals,
         proposal_imports=inferred.proposal_imports,
     )
-    path = Path(os.path.normpath(file.absolute()))
-    inside = target.project is not None and path.is_relative_to(target.project)
     function_module = _render(
         "file_function.py",
         **names,
-        file=name,
-        # By how many folders the module is below the project, if the file is in the project too.
-        project_depth=len(target.folder.relative_to(target.project).parts)
-        if target.project is not None and inside
-        else None,
-        assign_file=assignment(
-            "FILE",
-            path.relative_to(target.project).as_posix()
-            if target.project is not None and inside
-            else str(path),
-        ),
-        reader=reader,
+        file=shown,
+        project_depth=project_depth,
+        assign_file=assignment("FILE", path),
+        reader=inferred.reader,
         reader_arguments=inferred.reader_arguments,
+        is_told_dtypes=inferred.is_told_dtypes,
         renamed={quoted(old): quoted(new) for old, new in inferred.renamed.items()},
-        uses_schema=any(names["schema_class"] in text for text in inferred.reader_arguments),
     )
     return schema_module, function_module
+
+
+def _file_path(target: Target, file: Path) -> tuple[int | None, str]:
+    """Return how the function's module finds a file.
+
+    Returns:
+        For a file of the project, by how many folders the module lies below the project, and the path from
+        there, so that a checkout elsewhere works too. For any other file, None and the full path.
+    """
+    # Not resolved: a link in the project stands for what it leads to on each machine.
+    path = Path(os.path.normpath(file.absolute()))
+    project = target.project
+    if project is None or not (
+        path.is_relative_to(project) and target.folder.is_relative_to(project)
+    ):
+        return None, str(path)
+    return len(target.folder.relative_to(project).parts), path.relative_to(project).as_posix()
 
 
 # --- options --------------------------------------------------------------------------------------
@@ -473,16 +479,20 @@ def _existing(
         raise ScaffoldError(f"{option}: {error}") from error
     except Exception as error:
         raise ScaffoldError(
-            f"{option} '{reference}' cannot be imported, because its module raises "
-            f"{''.join(traceback.format_exception_only(error)).strip()} ({_raised_at(error)})."
+            f"{option} '{reference}' cannot be imported: its module raises {_told(error)}."
         ) from error
     module, _, name = reference.rpartition(".")
     return Named(module, name)
 
 
-def _raised_at(error: BaseException) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{frame.filename}, line {frame.lineno}"
+def _told(error: Exception) -> str:
+    """Return an error of the user's own module as text: what it says, and where it was raised."""
+    if isinstance(error, SyntaxError):
+        said, file, line = error.msg, error.filename, error.lineno
+    else:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        said, file, line = str(error), frame.filename, frame.lineno
+    return f"{type(error).__name__}: {said} ({file}, line {line})"
 
 
 @contextmanager

@@ -146,8 +146,8 @@ def _table_column(
 ) -> dg.TableColumn:
     return dg.TableColumn(
         name,
-        # The constraints name the categories.
-        "Enum" if isinstance(column, dy.Enum) else column_dtype_text(column),
+        # Where there are constraints, they name the categories.
+        "Enum" if constraints and isinstance(column, dy.Enum) else column_dtype_text(column),
         column.description,
         constraints,
         _tags(column.metadata or {}),

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 import polars as pl
 
 from dagster_dataframely.core.plan import ValidationPlan
+from dagster_dataframely.core.redaction import raise_described
 from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
 from dagster_dataframely.errors import RuleEvaluationError
 
@@ -86,9 +88,7 @@ def naming_the_rule(
     except Exception as error:
         for rule in rules:
             _refuse_failing(plan, frame, rule)
-        raise RuleEvaluationError(
-            f"The rules of {plan.schema.__name__} could not be evaluated together: {error}"
-        ) from error
+        _refuse(plan, f"Evaluating the rules of {plan.schema.__name__} together", error)
 
 
 def rule_query(
@@ -117,9 +117,7 @@ def rule_query(
     except Exception as error:
         for rule in rules:
             _dtype_of(plan, frame, rule)
-        raise RuleEvaluationError(
-            f"The rules of {plan.schema.__name__} could not be resolved together: {error}"
-        ) from error
+        _refuse(plan, f"Resolving the rules of {plan.schema.__name__} together", error)
     for rule in rules:
         _refuse_dtype(plan, rule, dtypes[rule.name])
     return frame.with_columns(
@@ -138,9 +136,7 @@ def _dtype_of(plan: ValidationPlan, frame: pl.LazyFrame, rule: Rule) -> pl.DataT
     try:
         return frame.with_columns(expr.alias(rule.name)).collect_schema()[rule.name]
     except Exception as error:
-        raise RuleEvaluationError(
-            f"{_subject(plan, rule)} cannot be evaluated: {type(error).__name__}: {error}"
-        ) from error
+        _refuse(plan, _subject(plan, rule), error)
 
 
 def _refuse_dtype(plan: ValidationPlan, rule: Rule, dtype: pl.DataType) -> None:
@@ -157,9 +153,12 @@ def _refuse_failing(plan: ValidationPlan, frame: pl.LazyFrame, rule: Rule) -> No
     try:
         alone.select(pl.col(rule.name).null_count()).collect(engine="streaming")
     except Exception as error:
-        raise RuleEvaluationError(
-            f"{_subject(plan, rule)} raised {type(error).__name__}: {error}"
-        ) from error
+        _refuse(plan, _subject(plan, rule), error)
+
+
+def _refuse(plan: ValidationPlan, subject: str, error: Exception) -> NoReturn:
+    redact = plan.settings.redact
+    raise_described(RuleEvaluationError, f"{subject} raised", error, redact=redact)
 
 
 def _subject(plan: ValidationPlan, rule: Rule) -> str:

@@ -36,7 +36,7 @@ def listed(values: _Values, limit: int = MAX_LIST) -> str:
         >>> listed(["new", "paid"])
         "'new', 'paid'"
         >>> listed(range(1000), 10)
-        '0, 1, 2, … (1000 in all)'
+        '0, 1, 2, 3, … (1000 in all)'
     """
     shown: list[str] = []
     length = 0

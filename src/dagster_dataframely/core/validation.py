@@ -11,6 +11,7 @@ from dagster_dataframely.core.column_schema import ColumnError, column_errors
 from dagster_dataframely.core.evaluation import evaluate
 from dagster_dataframely.core.outcome import Frame, Outcome, decide
 from dagster_dataframely.core.plan import ValidationPlan
+from dagster_dataframely.core.redaction import hiding_values
 from dagster_dataframely.core.streaming import decide_staged, stage
 from dagster_dataframely.errors import (
     ColumnSchemaError,
@@ -44,14 +45,15 @@ def validate(plan: ValidationPlan, frame: Frame | None, *, staging: Path | None 
     """
     if frame is None:
         return Outcome(failed=dict.fromkeys((rule.name for rule in plan.rules), 0), skipped=True)
-    errors = column_errors(
-        plan.schema, frame.lazy().collect_schema(), redact=plan.settings.redact
-    )
+    errors = column_errors(plan.schema, frame.lazy().collect_schema(), redact=plan.settings.redact)
     if errors:
         return Outcome(column_errors=errors)
     if staging is not None and isinstance(frame, pl.LazyFrame):
-        return decide_staged(plan, stage(plan, frame, staging))
-    rows = frame.lazy().select(plan.columns).collect()
+        with hiding_values(redact=plan.settings.redact):
+            staged = stage(plan, frame, staging)
+        return decide_staged(plan, staged)
+    with hiding_values(redact=plan.settings.redact):
+        rows = frame.lazy().select(plan.columns).collect()
     return decide(plan, rows, evaluate(plan, rows))
 
 

@@ -79,21 +79,17 @@ class ParquetIOManager(dg.ConfigurableIOManagerFactory["ParquetFileIOManager"]):
         description="What `universal-pathlib` needs to reach `base_dir`, such as credentials.",
     )
 
-    @field_validator("compression")
+    @field_validator("compression", mode="before")
     @classmethod
-    def _check_compression(cls, value: str) -> str:
-        # The variable is read when a run starts, and the value checked then.
+    def _check_compression(cls, value: object) -> str:
+        # A variable is read when a run starts, and its value comes by here again.
         return value if isinstance(value, dg.EnvVar) else _compression(value)
 
     def create_io_manager(self, context: dg.InitResourceContext) -> ParquetFileIOManager:
         """Return the IO manager of one run."""
         base_dir = self.base_dir
         if base_dir is None:
-            if context.instance is None:
-                raise InvalidSettingError(
-                    "ParquetIOManager has no `base_dir`, and there is no Dagster instance whose "
-                    "storage directory it could use. Set `base_dir`."
-                )
+            assert context.instance is not None  # Only its type says that it may be.
             base_dir = context.instance.storage_directory()
         return ParquetFileIOManager(
             UPath(base_dir, **(self.storage_options or {})),
@@ -236,7 +232,7 @@ def _class_name(value: object) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _compression(value: str) -> Compression:
+def _compression(value: object) -> Compression:
     for compression in COMPRESSIONS:
         if value == compression:
             return compression
