@@ -3,7 +3,8 @@
 The word after three backticks says what a block is. A page is read from top to bottom.
 
 - `python`: executed, in one namespace a page.
-- `python orders/schema.py`: a file below `defs` of the page's project, a `dg` project named `shop`.
+- `python orders/schema.py`: a file below `defs` of the page's project, a `dg` project named `shop` that begins
+  as `dg scaffold defs dagster_dataframely.DataframelyAsset orders` leaves it.
 - `yaml orders/defs.yaml`: such a file too. The project is loaded with it.
 - `text`: what the Python block above it prints, with the value of its last expression, as a console shows
   it; or, below YAML, the first line of the error with which the project does not load.
@@ -17,6 +18,7 @@ import contextlib
 import io
 import pprint
 import re
+import shutil
 import sys
 import types
 from collections.abc import Iterator
@@ -25,6 +27,8 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
+from dagster_dg_cli.cli import cli
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
@@ -78,17 +82,13 @@ def blocks(page: Path) -> Iterator[Block]:
 class Reader:
     """Someone who does what one page says, in a folder of their own."""
 
-    def __init__(self, page: Path, folder: Path) -> None:
+    def __init__(self, page: Path, project: Path) -> None:
         self.page = page
-        self.project = folder / "shop"
+        self.project = project
         self.namespace = types.ModuleType(f"page_{page.stem.replace('-', '_').lower()}")
         #: What a `text` block would show of the block above it.
         self.shown: str | None = None
-        self.source = self.project / "src" / "shop"
-        self.write("pyproject.toml", PYPROJECT)
-        self.write("src/shop/__init__.py", "")
-        self.write("src/shop/definitions.py", DEFINITIONS)
-        self.write("src/shop/defs/__init__.py", "")
+        self.source = project / "src" / "shop"
 
     def read(self, block: Block) -> None:
         """Do what a block says, or compare it with what the one above did."""
@@ -99,7 +99,9 @@ class Reader:
             return
         self.refuse_error()
         if block.file is not None:
-            self.write(f"src/shop/defs/{block.file}", block.text)
+            file = self.source / "defs" / block.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text, encoding="utf-8")
         if block.language == "yaml":
             assert block.file is not None, f"{self.at(block)}: this YAML has no file name."
             self.shown = self.load_error()
@@ -149,22 +151,31 @@ class Reader:
             return str(error).splitlines()[0].replace(f"{self.project}/", "")
         return None
 
-    def write(self, path: str, text: str) -> None:
-        """Write a file of the project."""
-        target = self.project / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text.lstrip("\n"), encoding="utf-8")
-
     def at(self, block: Block) -> str:
         """Say where a block stands."""
         return f"{self.page.relative_to(ROOT)}:{block.line}"
 
 
+@pytest.fixture(scope="module")
+def scaffolded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the project that every page begins with, by the command that the pages name."""
+    project = tmp_path_factory.mktemp("docs") / "shop"
+    files = {"pyproject.toml": PYPROJECT, "src/shop/definitions.py": DEFINITIONS}
+    for path in (*files, "src/shop/__init__.py", "src/shop/defs/__init__.py"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(files.get(path, ""))
+    command = ["scaffold", "defs", "dagster_dataframely.DataframelyAsset", "orders"]
+    with contextlib.chdir(project):
+        CliRunner().invoke(cli, command, catch_exceptions=False)
+    return project
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_of_a_page_does_what_the_page_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, scaffolded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader = Reader(page, tmp_path)
+    project = Path(shutil.copytree(scaffolded, tmp_path / "shop"))
+    reader = Reader(page, project)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(reader.project / "src"))
     monkeypatch.setitem(sys.modules, reader.namespace.__name__, reader.namespace)

@@ -33,7 +33,11 @@ def load_table(context: dg.AssetCheckExecutionContext, asset: dg.AssetKey) -> An
             {key: definitions[key] for key in needed}, instance=context.instance
         ) as resources,
         dg.build_output_context(
-            name=io_manager_key, asset_key=asset, definition_metadata=spec.metadata
+            asset_key=asset,
+            definition_metadata=spec.metadata,
+            # An IO manager in memory finds what this run has stored by step and output.
+            run_id=context.run.run_id,
+            **_output_of(assets_def, asset),
         ) as written,
     ):
         io_manager = getattr(resources, io_manager_key)
@@ -50,3 +54,13 @@ def load_table(context: dg.AssetCheckExecutionContext, asset: dg.AssetKey) -> An
             instance=context.instance,
         ) as read:
             return io_manager.load_input(read)
+
+
+def _output_of(assets_def: dg.AssetsDefinition, asset: dg.AssetKey) -> dict[str, str]:
+    """Return the step and the output that compute an asset; none compute an external one."""
+    if not assets_def.is_executable:
+        return {}
+    return {
+        "step_key": assets_def.node_def.name,
+        "name": assets_def.get_output_name_for_asset_key(asset),
+    }
