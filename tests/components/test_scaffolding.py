@@ -130,7 +130,7 @@ def test_filter_keeps_error_rows_in_a_table_of_their_own(
     scaffold(sandbox, format=format, filter=True)
 
     with sandbox.build_all_defs() as defs:
-        keys = {spec.key.to_user_string() for spec in defs.get_all_asset_specs()}
+        keys = {spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()}
     assert keys == {"sales/orders", "sales/orders__error_rows"}
 
 
@@ -218,7 +218,7 @@ def test_no_module_is_written_for_what_exists(
     if rows is None:
         # The schema that is written is still one of other columns than the function's.
         with sandbox.build_all_defs() as defs:
-            assert defs.get_all_asset_specs()
+            assert defs.resolve_all_asset_specs()
     else:
         assert written(materialized(sandbox), "sales/orders").height == rows
 
@@ -233,7 +233,7 @@ def test_a_function_of_any_name_can_be_used_in_a_component_module(
     scaffold(sandbox, format="python", fn=f"{{project}}.functions.{name}", schema=SCHEMA)
 
     with sandbox.build_all_defs() as defs:
-        assert defs.get_all_asset_specs()
+        assert defs.resolve_all_asset_specs()
 
 
 # --- from data ------------------------------------------------------------------------------------

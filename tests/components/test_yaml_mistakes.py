@@ -39,7 +39,10 @@ IN_ASSET = (
     "`deps`, `description`, `metadata`, `group_name`, `skippable`, `code_version`, `owners`, `tags`, `kinds`, "
     "`automation_condition`, `partitions_def`, `freshness_policy`, `key`, `key_prefix`"
 )
-HOW_TO_NAME_A_FUNCTION = "Write `module.function`, such as '.orders.build_orders'; a leading dot is the folder of this file."
+HOW_TO_NAME_A_FUNCTION = (
+    "Write `module.function`, such as '.orders.build_orders'; a leading dot is the folder of "
+    "this file."
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,14 @@ def schema_says(line: int, attribute: str, message: str) -> str:
     return f"{DEFS}:{line} - {TYPE} {attribute} {message}"
 
 
+def not_allowed(line: int, attribute: str) -> str:
+    """Return what `dg check yaml` says about a name that is no attribute."""
+    name = attribute.rpartition(".")[2]
+    return schema_says(
+        line, attribute, f"Additional properties are not allowed ('{name}' was unexpected)"
+    )
+
+
 def changed(old: str, new: str) -> str:
     """Return the file with one thing changed."""
     return OK.replace(old, new)
@@ -85,11 +96,7 @@ NAMES = [
             "attributes.filtr",
             f"There is no attribute `filtr`. Did you mean `filter`? Allowed are {TOP_LEVEL}.",
         ),
-        schema_says(
-            LINE,
-            "attributes.filtr",
-            "Additional properties are not allowed ('filtr' was unexpected)",
-        ),
+        not_allowed(LINE, "attributes.filtr"),
     ),
     Mistake(
         "a misspelt attribute of the asset",
@@ -99,11 +106,7 @@ NAMES = [
             "attributes.asset.onwers",
             f"There is no attribute `onwers` in `asset`. Did you mean `owners`? Allowed are {IN_ASSET}.",
         ),
-        schema_says(
-            LINE + 1,
-            "attributes.asset.onwers",
-            "Additional properties are not allowed ('onwers' was unexpected)",
-        ),
+        not_allowed(LINE + 1, "attributes.asset.onwers"),
     ),
     Mistake(
         "an attribute of the asset beside it",
@@ -113,11 +116,7 @@ NAMES = [
             "attributes.group_name",
             "There is no attribute `group_name`. It belongs under `asset`.",
         ),
-        schema_says(
-            LINE,
-            "attributes.group_name",
-            "Additional properties are not allowed ('group_name' was unexpected)",
-        ),
+        not_allowed(LINE, "attributes.group_name"),
     ),
     Mistake(
         "an attribute of the step under asset",
@@ -127,11 +126,7 @@ NAMES = [
             "attributes.asset.pool",
             "There is no attribute `pool` in `asset`. It belongs under `op`.",
         ),
-        schema_says(
-            LINE,
-            "attributes.asset.pool",
-            "Additional properties are not allowed ('pool' was unexpected)",
-        ),
+        not_allowed(LINE, "attributes.asset.pool"),
     ),
     Mistake(
         "an attribute of the component under asset",
@@ -141,11 +136,7 @@ NAMES = [
             "attributes.asset.filter",
             "There is no attribute `filter` in `asset`. It belongs one level up, beside `asset`.",
         ),
-        schema_says(
-            LINE + 1,
-            "attributes.asset.filter",
-            "Additional properties are not allowed ('filter' was unexpected)",
-        ),
+        not_allowed(LINE + 1, "attributes.asset.filter"),
     ),
     Mistake(
         "a misspelt attribute of the retry policy",
@@ -153,13 +144,10 @@ NAMES = [
         at(
             LINE,
             "attributes.retry_policy.max_retry",
-            "There is no attribute `max_retry` in `retry_policy`. Did you mean `max_retries`? Allowed are `max_retries`, `delay`, `backoff`, `jitter`.",
+            "There is no attribute `max_retry` in `retry_policy`. Did you mean `max_retries`? "
+            "Allowed are `max_retries`, `delay`, `backoff`, `jitter`.",
         ),
-        schema_says(
-            LINE,
-            "attributes.retry_policy.max_retry",
-            "Additional properties are not allowed ('max_retry' was unexpected)",
-        ),
+        not_allowed(LINE, "attributes.retry_policy.max_retry"),
     ),
     Mistake(
         "no function",
@@ -249,7 +237,8 @@ VALUES = [
         at(
             LINE,
             "attributes.redact",
-            "The argument `redact` names 'amuont', which is not a column of OrdersSchema. Did you mean 'amount'? Its columns are 'order_id', 'amount'.",
+            "The argument `redact` names 'amuont', which is not a column of OrdersSchema. Did you "
+            "mean 'amount'? Its columns are 'order_id', 'amount'.",
         ),
     ),
     Mistake(
@@ -276,7 +265,8 @@ VALUES = [
         at(
             LINE + 1,
             "attributes.asset.key",
-            "`key` is 'my orders'. Allowed are letters, digits, '_', '-' and '.', in parts that are separated by '/'.",
+            "`key` is 'my orders'. Allowed are letters, digits, '_', '-' and '.', in parts that are "
+            "separated by '/'.",
         ),
     ),
     Mistake(
@@ -291,7 +281,9 @@ VALUES = [
         at(
             LINE + 1,
             "attributes.asset.owners",
-            "`owners` is refused by Dagster: Invalid owner 'sales' for asset 'AssetKey(['this_asset'])'. Owner must be an email address or a team name prefixed with 'team:'.",
+            "`owners` is refused by Dagster: Invalid owner 'sales' for asset "
+            "'AssetKey(['this_asset'])'. Owner must be an email address or a team name prefixed with "
+            "'team:'.",
         ),
     ),
     Mistake(
@@ -300,7 +292,9 @@ VALUES = [
         at(
             LINE + 1,
             "attributes.asset.group_name",
-            "`group_name` is refused by Dagster: \"my sales\" is not a valid asset group name. Group names must be one or more segments matching ^[A-Za-z0-9_]+$ separated by '/' (e.g. 'marketing' or 'marketing/foo/bar').",
+            '`group_name` is refused by Dagster: "my sales" is not a valid asset group name. Group '
+            "names must be one or more segments matching ^[A-Za-z0-9_]+$ separated by '/' (e.g. "
+            "'marketing' or 'marketing/foo/bar').",
         ),
     ),
     Mistake(
@@ -315,7 +309,8 @@ VALUES = [
         at(
             LINE + 1,
             "attributes.asset.automation_condition",
-            "`automation_condition` is 'eager'. Allowed is a template that gives an AutomationCondition, `{{ ... }}`.",
+            "`automation_condition` is 'eager'. Allowed is a template that gives an "
+            "AutomationCondition, `{{ ... }}`.",
         ),
     ),
     Mistake(
@@ -324,7 +319,8 @@ VALUES = [
         at(
             LINE + 1,
             "attributes.asset.automation_condition",
-            "ParameterCheckError: Invariant violation for parameter cron_schedule. Description: Invalid cron schedule: every day",
+            "ParameterCheckError: Invariant violation for parameter cron_schedule. Description: "
+            "Invalid cron schedule: every day",
         ),
     ),
     Mistake(
@@ -343,7 +339,8 @@ VALUES = [
         at(
             LINE + 1,
             "attributes.asset.partitions_def.type",
-            "`type` is 'dayly'. Allowed are 'hourly', 'daily', 'weekly', 'time_window', 'static'. Did you mean 'daily'?",
+            "`type` is 'dayly'. Allowed are 'hourly', 'daily', 'weekly', 'time_window', 'static'. "
+            "Did you mean 'daily'?",
         ),
         schema_says(
             LINE + 1,
@@ -362,11 +359,13 @@ VALUES = [
     ),
     Mistake(
         "a cron schedule that is none",
-        "  asset:\n    partitions_def: {type: time_window, start_date: '2026', fmt: '%Y', cron_schedule: yearly}\n",
+        "  asset:\n    partitions_def: {type: time_window, start_date: '2026', fmt: '%Y', "
+        "cron_schedule: yearly}\n",
         at(
             LINE + 1,
             "attributes.asset.partitions_def",
-            "DagsterInvalidDefinitionError: Found invalid cron schedule 'yearly' for a TimeWindowPartitionsDefinition.",
+            "DagsterInvalidDefinitionError: Found invalid cron schedule 'yearly' for a "
+            "TimeWindowPartitionsDefinition.",
         ),
     ),
     Mistake(
@@ -375,7 +374,8 @@ VALUES = [
         at(
             LINE + 1,
             "attributes.asset.skippable",
-            "`skippable` is false. A function that returns None writes nothing, so the asset is always skippable; remove the attribute.",
+            "`skippable` is false. A function that returns None writes nothing, so the asset is "
+            "always skippable; remove the attribute.",
         ),
     ),
     Mistake(
@@ -413,7 +413,8 @@ VALUES = [
         at(
             LINE,
             "attributes.ins.raw_order",
-            "`ins` names `raw_order`, which is no parameter of clean_orders. It takes `raw_orders`. Did you mean `raw_orders`?",
+            "`ins` names `raw_order`, which is no parameter of clean_orders. It takes `raw_orders`. "
+            "Did you mean `raw_orders`?",
         ),
     ),
 ]
@@ -425,7 +426,9 @@ TEMPLATES = [
         at(
             LINE + 1,
             "attributes.asset.automation_condition",
-            "'contxt' is not defined for templates. Defined are env, dg, datetime, automation_condition, context, project_root, load_component_at_path, build_defs_at_path. Did you mean 'context'?",
+            "'contxt' is not defined for templates. Defined are env, dg, datetime, "
+            "automation_condition, context, project_root, load_component_at_path, "
+            "build_defs_at_path. Did you mean 'context'?",
         ),
     ),
     Mistake(
@@ -434,7 +437,8 @@ TEMPLATES = [
         at(
             LINE,
             "attributes.row_sample",
-            "Environment variable SHOP_ROWS is not set and no default value was provided. To provide a default value, use e.g. `env('SHOP_ROWS', 'default_value')`.",
+            "Environment variable SHOP_ROWS is not set and no default value was provided. To provide "
+            "a default value, use e.g. `env('SHOP_ROWS', 'default_value')`.",
         ),
     ),
     Mistake(
@@ -455,7 +459,8 @@ REFERENCES = [
         at(
             4,
             "attributes.fn",
-            "Module 'defs.orders.orders' has no 'build_order'. It defines the functions 'build_orders', 'clean_orders'. Did you mean '.orders.build_orders'?",
+            "Module 'defs.orders.orders' has no 'build_order'. It defines the functions "
+            "'build_orders', 'clean_orders'. Did you mean '.orders.build_orders'?",
         ),
     ),
     Mistake(
@@ -464,7 +469,8 @@ REFERENCES = [
         at(
             4,
             "attributes.fn",
-            "There is no module 'defs.orders.order'. This folder, 'defs.orders', has the modules 'orders', 'schema'. Did you mean '.orders.build_orders'?",
+            "There is no module 'defs.orders.order'. This folder, 'defs.orders', has the modules "
+            "'orders', 'schema'. Did you mean '.orders.build_orders'?",
         ),
     ),
     Mistake(
@@ -473,7 +479,8 @@ REFERENCES = [
         at(
             4,
             "attributes.fn",
-            "There is no module 'orders' at the top level, but there is one in this folder. Write '.orders.build_orders', with a leading dot.",
+            "There is no module 'orders' at the top level, but there is one in this folder. Write "
+            "'.orders.build_orders', with a leading dot.",
         ),
     ),
     Mistake(
@@ -508,7 +515,8 @@ REFERENCES = [
         at(
             4,
             "attributes.fn",
-            "'orders' yields, and DataframelyAsset takes a function that returns: a pl.DataFrame, a pl.LazyFrame, a dg.MaterializeResult around either, or None.",
+            "'orders' yields, and DataframelyAsset takes a function that returns: a pl.DataFrame, a "
+            "pl.LazyFrame, a dg.MaterializeResult around either, or None.",
         ),
         files={"orders/things.py": "def orders():\n    yield 1\n"},
     ),
@@ -524,7 +532,8 @@ REFERENCES = [
         at(
             4,
             "attributes.fn",
-            "'.schema.OrdersSchema' is the class OrdersSchema, and `fn` names a function that returns the rows. It belongs under `schema`.",
+            "'.schema.OrdersSchema' is the class OrdersSchema, and `fn` names a function that "
+            "returns the rows. It belongs under `schema`.",
         ),
     ),
     Mistake(
@@ -533,7 +542,8 @@ REFERENCES = [
         at(
             5,
             "attributes.schema",
-            "Module 'defs.orders.schema' has no 'OrderSchema'. It defines the schema 'OrdersSchema'. Did you mean '.schema.OrdersSchema'?",
+            "Module 'defs.orders.schema' has no 'OrderSchema'. It defines the schema 'OrdersSchema'. "
+            "Did you mean '.schema.OrdersSchema'?",
         ),
     ),
     Mistake(
@@ -542,7 +552,8 @@ REFERENCES = [
         at(
             5,
             "attributes.schema",
-            "'.things.orders': `schema` takes the schema class, and this is an instance of OrdersSchema. Write OrdersSchema without parentheses.",
+            "'.things.orders': `schema` takes the schema class, and this is an instance of "
+            "OrdersSchema. Write OrdersSchema without parentheses.",
         ),
         files={"orders/things.py": "from .schema import OrdersSchema\n\norders = OrdersSchema()\n"},
     ),
@@ -552,7 +563,8 @@ REFERENCES = [
         at(
             5,
             "attributes.schema",
-            "'.things.Orders': `schema` takes a subclass of dy.Schema, and Orders is not one. Write `class Orders(dy.Schema)`.",
+            "'.things.Orders': `schema` takes a subclass of dy.Schema, and Orders is not one. Write "
+            "`class Orders(dy.Schema)`.",
         ),
         files={"orders/things.py": "class Orders:\n    pass\n"},
     ),
@@ -562,7 +574,9 @@ REFERENCES = [
         at(
             5,
             "attributes.schema",
-            'The `__dagster_dataframely__` of OrdersSchema has the key \'severities\'. The only key allowed there is \'severity\'. Write {"severity": "warn"} or {"severity": {"<rule>": "warn"}}.',
+            "The `__dagster_dataframely__` of OrdersSchema has the key 'severities'. The only key "
+            'allowed there is \'severity\'. Write {"severity": "warn"} or {"severity": {"<rule>": '
+            '"warn"}}.',
         ),
         files={
             "orders/schema.py": "import dataframely as dy\n\nclass OrdersSchema(dy.Schema):\n"
@@ -596,7 +610,9 @@ REFERENCES = [
         at(
             4,
             "attributes.fn",
-            "Importing 'defs.orders.first' for '.first.build_orders' goes round in a circle: cannot import name 'build_orders' from partially initialized module 'defs.orders.first'. Move what both modules need into a third one.",
+            "Importing 'defs.orders.first' for '.first.build_orders' goes round in a circle: cannot "
+            "import name 'build_orders' from partially initialized module 'defs.orders.first'. Move "
+            "what both modules need into a third one.",
         ),
         files={
             "orders/first.py": "from .second import helper\n\ndef build_orders():\n    pass\n",
@@ -607,7 +623,7 @@ REFERENCES = [
 
 MISTAKES = [*NAMES, *VALUES, *TEMPLATES, *REFERENCES]
 
-#: Mistakes outside the attributes, where the words are Dagster's own.
+#: Mistakes that only Dagster can find, before the attributes are read or when all assets are known.
 DAGSTERS_WORDS = [
     Mistake(
         "a misspelt component type",
@@ -654,15 +670,12 @@ DAGSTERS_WORDS = [
     Mistake(
         "an IO manager that nothing defines",
         "  io_manager_key: warehouse_io\n",
-        "io manager with key 'warehouse_io' required by output 'result' of op 'build_orders'' was not provided. "
+        "io manager with key 'warehouse_io' required by output 'result' of op 'build_orders'' "
+        "was not provided. "
         "Please provide a IOManagerDefinition to key 'warehouse_io', or change the required key to one of the "
         "following keys which points to an IOManagerDefinition: ['io_manager']",
     ),
 ]
-
-
-def names(mistakes: list[Mistake]) -> list[str]:
-    return [mistake.name for mistake in mistakes]
 
 
 @pytest.fixture

@@ -70,14 +70,22 @@ COLUMNS: list[tuple[dy.Column, str, list[str]]] = [
         "String",
         ["length >= 1 byte", "length <= 64 bytes", r"matches ^ORD-\d{4}$"],
     ),
-    (dy.Date(min=dt.date(2024, 1, 1), resolution="1mo"), "Date", [">= 2024-01-01", "resolution 1mo"]),
+    (
+        dy.Date(min=dt.date(2024, 1, 1), resolution="1mo"),
+        "Date",
+        [">= 2024-01-01", "resolution 1mo"],
+    ),
     (dy.Time(max=dt.time(12, 30)), "Time", ["<= 12:30:00"]),
     (
         dy.Datetime(min=dt.datetime(2024, 1, 1), time_unit="ms"),
         "Datetime(time_unit='ms', time_zone=None)",
         [">= 2024-01-01T00:00:00"],
     ),
-    (dy.Datetime(time_zone="Europe/Berlin"), "Datetime(time_unit='us', time_zone='Europe/Berlin')", []),
+    (
+        dy.Datetime(time_zone="Europe/Berlin"),
+        "Datetime(time_unit='us', time_zone='Europe/Berlin')",
+        [],
+    ),
     (
         dy.Duration(min=dt.timedelta(0), max=dt.timedelta(days=1, hours=12)),
         "Duration(time_unit='us')",
@@ -96,7 +104,11 @@ COLUMNS: list[tuple[dy.Column, str, list[str]]] = [
         "List(Int64)",
         ["length >= 1 item", "length <= 3 items", "each item: not null", "each item: >= 0"],
     ),
-    (dy.List(dy.String(primary_key=True)), "List(String)", ["items are unique", "each item: not null"]),
+    (
+        dy.List(dy.String(primary_key=True)),
+        "List(String)",
+        ["items are unique", "each item: not null"],
+    ),
     (
         dy.List(dy.Struct({"a": dy.Int8(primary_key=True), "b": dy.Any()}, nullable=True)),
         "List(Struct({'a': Int8, 'b': any}))",
@@ -105,7 +117,11 @@ COLUMNS: list[tuple[dy.Column, str, list[str]]] = [
     (dy.List(dy.Integer(nullable=True)), "List(any integer)", []),
     # Dataframely compares the dtype of an array as a whole.
     (dy.Array(dy.Integer(nullable=True), (2, 3)), "Array(Int64, shape=(2, 3))", []),
-    (dy.Array(dy.Int8(max=5), 2), "Array(Int8, shape=(2,))", ["each item: not null", "each item: <= 5"]),
+    (
+        dy.Array(dy.Int8(max=5), 2),
+        "Array(Int8, shape=(2,))",
+        ["each item: not null", "each item: <= 5"],
+    ),
     (
         dy.Struct({"email": dy.String(regex="@"), "age": dy.Float(nullable=True)}),
         "Struct({'email': String, 'age': any float})",
@@ -385,7 +401,10 @@ def errors(frame_schema: dict[str, Any], **columns: dy.Column) -> tuple[ColumnEr
 
 
 def test_a_frame_with_the_columns_in_another_order_and_more_of_them_has_no_errors() -> None:
-    assert errors({"z": pl.Int8(), "b": pl.String(), "a": pl.Int64()}, a=dy.Int64(), b=dy.String()) == ()
+    assert (
+        errors({"z": pl.Int8(), "b": pl.String(), "a": pl.Int64()}, a=dy.Int64(), b=dy.String())
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -403,7 +422,9 @@ def test_a_frame_with_the_columns_in_another_order_and_more_of_them_has_no_error
     ],
     ids=kind_of,
 )
-def test_a_dtype_that_dataframely_accepts_is_no_error(column: dy.Column, dtype: pl.DataType) -> None:
+def test_a_dtype_that_dataframely_accepts_is_no_error(
+    column: dy.Column, dtype: pl.DataType
+) -> None:
     assert errors({"x": dtype}, x=column) == ()
 
 
@@ -424,7 +445,12 @@ def test_all_errors_are_found_at_once_in_the_order_of_the_schema() -> None:
     [
         (dy.Integer(), "any integer", pl.Float64(), "Float64"),
         (dy.Float(), "any float", pl.Int64(), "Int64"),
-        (dy.Decimal(scale=2), "Decimal(scale=2)", pl.Decimal(10, 3), "Decimal(precision=10, scale=3)"),
+        (
+            dy.Decimal(scale=2),
+            "Decimal(scale=2)",
+            pl.Decimal(10, 3),
+            "Decimal(precision=10, scale=3)",
+        ),
         (
             dy.Datetime(time_zone="UTC"),
             "Datetime(time_unit='us', time_zone='UTC')",
@@ -488,7 +514,7 @@ def test_where_dtypes_of_one_kind_differ_the_hint_says_where(
 @pytest.mark.parametrize(
     ("frame_column", "hint"),
     [
-        ("amout", "The frame has 'amout'."),
+        ("amount2", "The frame has 'amount2'."),
         ("AMOUNT", "The frame has 'AMOUNT'."),
         ("price", None),
         # A column that the schema has too is not the missing one misspelt.

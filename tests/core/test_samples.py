@@ -58,7 +58,11 @@ def dtype_name(value: Any) -> str:
         (pl.Int32(), [1], [1]),
         (pl.UInt32(), [1], [1]),
         # JavaScript rounds what lies beyond.
-        (pl.Int64(), [2**53, 2**53 + 1, -(2**53) - 1], [2**53, "9007199254740993", "-9007199254740993"]),
+        (
+            pl.Int64(),
+            [2**53, 2**53 + 1, -(2**53) - 1],
+            [2**53, "9007199254740993", "-9007199254740993"],
+        ),
         (pl.UInt64(), [2**64 - 1], ["18446744073709551615"]),
         (pl.Int128(), [-(2**100), 1], ["-1267650600228229401496703205376", 1]),
         (pl.Float32(), [0.5, math.nan], [0.5, "NaN"]),
@@ -270,7 +274,10 @@ def test_values_of_a_redacted_object_column_are_not_even_read() -> None:
 
 def test_the_table_names_the_dtype_of_each_column() -> None:
     frame = pl.DataFrame(
-        {"x": pl.Series([], dtype=pl.List(pl.Decimal(5, 2))), "y": pl.Series([], dtype=pl.Enum(["a"]))}
+        {
+            "x": pl.Series([], dtype=pl.List(pl.Decimal(5, 2))),
+            "y": pl.Series([], dtype=pl.Enum(["a"])),
+        }
     )
 
     table = sample_table(frame)

@@ -10,7 +10,7 @@ import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
@@ -180,7 +180,7 @@ class OrdersSchema(dy.Schema):
         (Any, pl.DataFrame),
         (pl.DataFrame, pl.DataFrame),
         (pl.LazyFrame, pl.LazyFrame),
-        (Optional[pl.DataFrame], pl.DataFrame),
+        (pl.DataFrame | None, pl.DataFrame),
         (pl.LazyFrame | None, pl.LazyFrame),
     ],
 )
@@ -314,7 +314,7 @@ def test_a_table_that_was_never_written_is_named_with_its_path(
     )
 
 
-@pytest.mark.parametrize("annotation", [pl.DataFrame | None, Optional[pl.LazyFrame]])
+@pytest.mark.parametrize("annotation", [pl.DataFrame | None, pl.LazyFrame | None])
 def test_a_table_that_was_never_written_is_none_where_the_input_may_be_none(
     annotation: Any, tmp_path: Path
 ) -> None:
@@ -526,9 +526,10 @@ def test_a_write_that_fails_leaves_the_table_as_it_was(
         Path(file).write_bytes(b"PAR1 and no more")
         raise OSError("no space left on device")
 
-    with monkeypatch.context() as patched, pytest.raises(OSError, match="no space left"):
+    with monkeypatch.context() as patched:
         patched.setattr(pl.DataFrame, "write_parquet", half)
-        write(tmp_path, FRAME)
+        with pytest.raises(OSError, match="no space left"):
+            write(tmp_path, FRAME)
 
     assert files(tmp_path) == ["orders.parquet"]
     assert_frame_equal(read(tmp_path), OLD)

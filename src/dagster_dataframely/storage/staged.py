@@ -22,6 +22,7 @@ class StagedParquet:
 
     Examples:
         >>> import tempfile
+        >>> from pathlib import Path
         >>> import polars as pl
         >>> path = Path(tempfile.mkdtemp(), "orders.parquet")
         >>> pl.DataFrame({"order_id": [1, 2]}).write_parquet(path)

@@ -1,0 +1,97 @@
+# Needs Python 3.11 to 3.13 and make. Everything else is installed into .venv, and nothing is
+# written outside this folder but temporary files.
+
+VENV := .venv
+BIN := $(abspath $(VENV))/bin
+INSTALLED := $(VENV)/.installed
+EXAMPLE := examples/nyc_flights
+
+# Interpreters for .venv, the first usable one is taken; and those that `make test-matrix` tries.
+PYTHON ?= python3 python3.13 python3.12 python3.11 python
+PYTHONS ?= python3.11 python3.12 python3.13
+# Both ends of the supported range.
+POLARS ?= 1.44.* newest
+PYTEST_ARGS ?=
+
+# Set UV_CACHE_DIR to share downloads between checkouts.
+UV_CACHE_DIR ?= $(abspath $(VENV))/cache/uv
+export UV_CACHE_DIR
+export UV_PYTHON_DOWNLOADS := never
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export DAGSTER_DISABLE_TELEMETRY := 1
+export DO_NOT_TRACK := 1
+
+UV := $(BIN)/uv --quiet --no-progress
+# `dg` starts further processes by name, so they have to be found where it was.
+RUN := env PATH="$(BIN):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))"
+# With a home folder of their own, tests see no configuration of the user's and leave none behind.
+PYTEST := $(RUN) HOME="$(abspath $(VENV))/home" python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test test-matrix lint format demo dev report constraints clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- environment ---------------------------------------------------------------------------------
+
+setup: $(INSTALLED) ## Install everything into .venv
+
+$(BIN)/uv:
+	@python=$$(sh scripts/find_python.sh $(PYTHON)) \
+		&& echo "Creating $(VENV) with $$("$$python" --version)" \
+		&& "$$python" -m venv $(VENV) \
+		&& $(BIN)/python -m pip install -qq --no-cache-dir --constraint constraints.txt uv
+
+$(INSTALLED): pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)/uv
+	@echo "Installing the pinned packages into $(VENV)"
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --build-constraint constraints.txt \
+		--group dev --editable . --editable $(EXAMPLE)
+	@mkdir -p $(VENV)/home
+	@touch $@
+
+constraints: | $(BIN)/uv ## Pin the newest versions in constraints.txt
+	@$(UV) pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt
+	@echo "constraints.txt pins $$(wc -l < constraints.txt) packages"
+
+# --- checks --------------------------------------------------------------------------------------
+
+test: $(INSTALLED) ## Run the tests
+	@$(PYTEST) $(PYTEST_ARGS)
+
+test-matrix: $(INSTALLED) ## Run the tests on each Python and on both ends of the Polars range
+	@UV="$(UV)" PYTHONS="$(PYTHONS)" POLARS="$(POLARS)" sh scripts/test_matrix.sh $(PYTEST_ARGS)
+
+lint: $(INSTALLED) ## Check style, types, imports and spelling
+	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
+	@$(RUN) mypy
+	@$(RUN) lint-imports --no-cache --no-logo
+	@$(RUN) python scripts/check_imports.py
+	@$(RUN) codespell
+
+format: $(INSTALLED) ## Format the code and apply ruff's fixes
+	@$(RUN) ruff check --fix .
+	@$(RUN) ruff format .
+
+# --- example -------------------------------------------------------------------------------------
+
+demo dev report: export DAGSTER_HOME := $(abspath $(EXAMPLE))/dagster_home
+
+demo: $(INSTALLED) ## Run the example over a year of flights and report on it
+	@cd $(EXAMPLE) && $(RUN) dg check defs
+	@echo "Running every asset; the log is $(EXAMPLE)/dagster_home/launch.log"
+	@cd $(EXAMPLE) && $(RUN) dg launch --assets '*' > dagster_home/launch.log 2>&1 \
+		|| { tail -n 60 dagster_home/launch.log; exit 1; }
+	@$(RUN) python -m nyc_flights.report
+	@printf '\n`make dev` opens the run in the Dagster app.\n'
+
+dev: $(INSTALLED) ## Open the example in the Dagster app
+	@cd $(EXAMPLE) && $(RUN) dg dev
+
+report: $(INSTALLED) ## Report on the last run of the example again
+	@$(RUN) python -m nyc_flights.report
+
+clean: ## Remove the environments and every cache
+	@rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache

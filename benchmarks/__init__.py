@@ -1,0 +1,1 @@
+"""Benchmarks of dagster-dataframely: see README.md in this folder."""

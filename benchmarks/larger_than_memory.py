@@ -1,0 +1,220 @@
+"""What validation costs for a table that is streamed: `make bench-big`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import dagster as dg
+import polars as pl
+
+import dagster_dataframely as dd
+from benchmarks import runner
+from benchmarks.runner import Job, Measurement, Target, middle, number, ratio
+from benchmarks.tables import TABLES, Table
+
+SUITE = "benchmarks.larger_than_memory"
+
+COPY = "dg.asset, streaming copy"
+STREAM = "dd.asset, stream=True"
+FILTERED = "dd.asset, stream=True, filter=True"
+COLLECT = "Schema.filter, collect_all, nothing written"
+PREPARE = "make the data"
+
+
+# --- one process -----------------------------------------------------------------------------------
+
+
+def measured(job: Job) -> Measurement:
+    """Measure one way on one file, or make the file."""
+    table, source = TABLES[job["table"]], Path(job["source"])
+    if job["way"] == PREPARE:
+        source.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = source.with_suffix(".unfinished")
+        _, measurement = runner.measure(
+            lambda: table.plan(job["rows"], job["errors"]).sink_parquet(unfinished)
+        )
+        unfinished.replace(source)
+        return measurement
+    if job["way"] == COLLECT:
+        return _collected(table, source)
+    tables = tempfile.mkdtemp(dir=source.parent)
+    try:
+        return _materialized(job["way"], table, source, tables)
+    finally:
+        shutil.rmtree(tables)
+
+
+def _collected(table: Table, source: Path) -> Measurement:
+    def collect() -> dict[str, int]:
+        filtered = table.schema.filter(pl.scan_parquet(source)).collect_all(engine="streaming")
+        return dict(filtered.failure.counts())
+
+    counts, measurement = runner.measure(collect)
+    return replace(measurement, verdict=_by_column(table, counts))
+
+
+def _materialized(way: str, table: Table, source: Path, tables: str) -> Measurement:
+    def orders() -> pl.LazyFrame:
+        return pl.scan_parquet(source)
+
+    asset = (
+        dg.asset(orders)
+        if way == COPY
+        else dd.asset(table.schema, stream=True, filter=way == FILTERED)(orders)
+    )
+    resources = {"io_manager": dd.ParquetIOManager(base_dir=tables)}
+    dg.materialize([nothing], resources=resources)
+    result, measurement = runner.measure(lambda: dg.materialize([asset], resources=resources))
+    if way == COPY:
+        return measurement
+    counts = {
+        str(evaluation.metadata["dataframely/rule"].value): int(
+            str(evaluation.metadata["dataframely/failed_count"].value)
+        )
+        for evaluation in result.get_asset_check_evaluations()
+        if "dataframely/rule" in evaluation.metadata
+    }
+    return replace(measurement, verdict=_by_column(table, counts))
+
+
+@dg.asset
+def nothing() -> None:
+    """What Dagster imports and sets up at the first run of a process is in no figure."""
+
+
+def _by_column(table: Table, counts: Mapping[str, int]) -> dict[str, int]:
+    failed: Counter[str] = Counter()
+    for rule, count in counts.items():
+        column = table.schema.primary_key()[0] if rule == "primary_key" else rule.split("|")[0]
+        failed[column] += count
+    return dict(failed)
+
+
+# --- the suite -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, and the figures to reach on it."""
+
+    title: str
+    table: str
+    errors: float
+    #: The largest time in copies, and the largest peak in gigabytes.
+    times: float
+    peak: float
+
+    @property
+    def package(self) -> str:
+        """How the package is used on it."""
+        return FILTERED if self.errors else STREAM
+
+
+CASES = (
+    Case("no key, clean", "orders", 0.0, times=1.6, peak=0.6),
+    Case("String key, clean", "orders with key", 0.0, times=2.6, peak=0.7),
+    Case("no key, 0.1 % error rows", "orders", 0.001, times=2.8, peak=0.6),
+    Case(
+        "String key, 0.1 % error rows, duplicate keys among them",
+        *("orders with duplicates", 0.001),
+        times=3.8,
+        peak=0.7,
+    ),
+)
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Measure every case and print it."""
+    targets: list[Target] = []
+    for rows in arguments.rows:
+        for case in CASES:
+            ways = runner.selected([COPY, case.package, COLLECT], arguments.only, [COPY])
+            source = arguments.data / f"{case.table} {rows} {case.errors}.parquet".replace(" ", "-")
+            job = {
+                "table": case.table,
+                "rows": rows,
+                "errors": case.errors,
+                "source": str(source),
+            }
+            if not source.exists():
+                runner.run(SUITE, {**job, "way": PREPARE})
+            limit = arguments.memory_limit
+            found = runner.interleaved(
+                SUITE,
+                {way: {**job, "way": way} for way in ways},
+                arguments.rounds,
+                memory_limit=limit,
+            )
+            if not arguments.keep:
+                source.unlink()
+            runner.assert_same_verdict(found, TABLES[case.table].failing(rows, case.errors))
+            print_case(f"{rows:,} rows, {case.title}", found, limit)
+            targets += targets_of(f"{rows:,} rows, {case.title}", case, found, rows)
+    runner.print_targets(targets)
+
+
+def print_case(title: str, found: Mapping[str, Sequence[Measurement]], limit: float) -> None:
+    """Print what each way takes, and how that compares with a copy."""
+    rows = []
+    for way in found:
+        if not found[way]:
+            rows.append([way, f"out of memory at {limit / 1000:.1f} GB", "", "", ""])
+            continue
+        seconds, cpu = middle(found, way, "seconds"), middle(found, way, "cpu")
+        peak = middle(found, way, "peak")
+        rows.append(
+            [
+                way,
+                number(seconds),
+                number(ratio(seconds, middle(found, COPY, "seconds"))),
+                number(ratio(cpu, middle(found, COPY, "cpu"))),
+                number(ratio(peak, 1000)),
+            ]
+        )
+    runner.print_table(title, ["way", "seconds", "ratio", "by CPU time", "peak GB"], rows)
+
+
+def targets_of(
+    title: str, case: Case, found: Mapping[str, Sequence[Measurement]], rows: int
+) -> list[Target]:
+    """Return the figures to reach; a hundred million rows may take a fifth more memory than thirty."""
+    peak = case.peak if rows <= 30_000_000 else case.peak * 1.2
+    return [
+        Target(
+            f"{title}: time over a copy",
+            ratio(middle(found, case.package, "seconds"), middle(found, COPY, "seconds")),
+            case.times,
+            ratio(middle(found, case.package, "cpu"), middle(found, COPY, "cpu")),
+        ),
+        Target(
+            f"{title}: peak in GB", ratio(middle(found, case.package, "peak"), 1000), peak
+        ),
+    ]
+
+
+def free_memory() -> float:
+    """Return, in megabytes, what other processes leave free, less two gigabytes for them to grow."""
+    fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    return int(fields["MemAvailable"].split()[0]) * 1024 / runner.MEGABYTE - 2_000
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog=f"python -m {SUITE}", description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[30_000_000, 100_000_000])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", default=[], help="ways, as patterns such as 'dd.*'")
+    parser.add_argument("--data", type=Path, default=runner.data_folder(), help="where files are made")
+    parser.add_argument("--keep", action="store_true", help="keep the files for the next time")
+    parser.add_argument(
+        "--memory-limit",
+        type=float,
+        default=free_memory(),
+        help="megabytes of address space for each process; by default what is free now less 2 GB",
+    )
+    runner.main(SUITE, measured, report, parser)

@@ -1,0 +1,1 @@
+"""A year of flights from New York's airports, as a Dagster project."""

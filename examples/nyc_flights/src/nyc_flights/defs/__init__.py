@@ -1,0 +1,1 @@
+"""The definitions of the project, found by Dagster."""
