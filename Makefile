@@ -2,7 +2,7 @@
 # written outside this folder but temporary files.
 
 VENV := .venv
-BIN := $(abspath $(VENV))/bin
+BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 EXAMPLE := examples/nyc_flights
 
@@ -14,7 +14,7 @@ POLARS ?= 1.44.* newest
 PYTEST_ARGS ?=
 
 # Set UV_CACHE_DIR to share downloads between checkouts.
-UV_CACHE_DIR ?= $(abspath $(VENV))/cache/uv
+UV_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache/uv
 export UV_CACHE_DIR
 export UV_PYTHON_DOWNLOADS := never
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -23,12 +23,13 @@ export DO_NOT_TRACK := 1
 
 UV := $(BIN)/uv --quiet --no-progress
 # `dg` starts further processes by name, so they have to be found where it was.
-RUN := env PATH="$(BIN):$$PATH" VIRTUAL_ENV="$(abspath $(VENV))"
+RUN := env PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)"
 # With a home folder of their own, tests see no configuration of the user's and leave none behind.
-PYTEST := $(RUN) HOME="$(abspath $(VENV))/home" python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope
+PYTEST := $(RUN) HOME="$(CURDIR)/$(VENV)/home" \
+	python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-matrix lint format demo dev report constraints clean
+.PHONY: help setup test test-matrix lint style types imports spelling format demo dev report constraints clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,12 +64,20 @@ test: $(INSTALLED) ## Run the tests
 test-matrix: $(INSTALLED) ## Run the tests on each Python and on both ends of the Polars range
 	@UV="$(UV)" PYTHONS="$(PYTHONS)" POLARS="$(POLARS)" sh scripts/test_matrix.sh $(PYTEST_ARGS)
 
-lint: $(INSTALLED) ## Check style, types, imports and spelling
+lint: style types imports spelling ## Check style, types, imports and spelling
+
+style: $(INSTALLED)
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
+
+types: $(INSTALLED)
 	@$(RUN) mypy
+
+imports: $(INSTALLED)
 	@$(RUN) lint-imports --no-cache --no-logo
 	@$(RUN) python scripts/check_imports.py
+
+spelling: $(INSTALLED)
 	@$(RUN) codespell
 
 format: $(INSTALLED) ## Format the code and apply ruff's fixes
@@ -77,7 +86,7 @@ format: $(INSTALLED) ## Format the code and apply ruff's fixes
 
 # --- example -------------------------------------------------------------------------------------
 
-demo dev report: export DAGSTER_HOME := $(abspath $(EXAMPLE))/dagster_home
+demo dev report: export DAGSTER_HOME := $(CURDIR)/$(EXAMPLE)/dagster_home
 
 demo: $(INSTALLED) ## Run the example over a year of flights and report on it
 	@cd $(EXAMPLE) && $(RUN) dg check defs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,11 +11,12 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+import dagster_dataframely as dd
 from benchmarks import runner
 from benchmarks.runner import Job, Measurement, Target, middle, number, ratio
+from benchmarks.runs import Nowhere, failed_counts, materialize, nothing
 from benchmarks.tables import TABLES, Table
 from benchmarks.tools import TOOLS
-import dagster_dataframely as dd
 from dagster_dataframely.core.rules import read_rules
 
 SUITE = "benchmarks.in_memory"
@@ -30,16 +30,8 @@ NO_STATISTICS = "dd.asset, statistics=False"
 FILTERED = "dd.asset, filter=True"
 COLLAPSED = "dd.asset, check_granularity=schema"
 
-
-class Nowhere(dg.IOManager):
-    """Stores nothing, so that writing is in no figure."""
-
-    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
-        """Let go of the value."""
-
-    def load_input(self, context: dg.InputContext) -> object:
-        """Refuse: there is nothing to load."""
-        raise NotImplementedError
+# Where an asset that uses another tool puts, by column, how many rows failed.
+_FAILED = "failed/"
 
 
 # --- the ways --------------------------------------------------------------------------------------
@@ -47,7 +39,7 @@ class Nowhere(dg.IOManager):
 Way = Callable[[Table, pl.DataFrame], dg.AssetsDefinition]
 
 
-def bare(table: Table, frame: pl.DataFrame) -> dg.AssetsDefinition:
+def bare(_table: Table, frame: pl.DataFrame) -> dg.AssetsDefinition:
     """Return the frame and check nothing."""
 
     @dg.asset
@@ -121,9 +113,8 @@ def other_tool(name: str) -> Way:
 
         @dg.asset
         def orders() -> dg.MaterializeResult[pl.DataFrame]:
-            return dg.MaterializeResult(
-                value=frame, metadata={"failed": dg.JsonMetadataValue(dict(validate(frame)))}
-            )
+            failed = {_FAILED + column: count for column, count in validate(frame).items()}
+            return dg.MaterializeResult(value=frame, metadata=failed)
 
         return orders
 
@@ -159,38 +150,25 @@ def measured(job: Job) -> Measurement:
     table = TABLES[job["table"]]
     frame = table.frame(job["rows"], job["errors"])
     orders = WAYS[job["way"]](table, frame)
-    _materialize(nothing)
-    result, measurement = runner.measure(lambda: _materialize(orders), repeats=job["repeats"])
+    materialize(nothing, Nowhere())
+    result, measurement = runner.measure(
+        lambda: materialize(orders, Nowhere()), repeats=job["repeats"]
+    )
     return replace(measurement, verdict=_verdict(job["way"], table, result))
 
 
-@dg.asset
-def nothing() -> None:
-    """What Dagster imports and sets up at the first run of a process is in no figure."""
-
-
-def _materialize(asset: dg.AssetsDefinition) -> dg.ExecuteInProcessResult:
-    return dg.materialize([asset], resources={"io_manager": Nowhere()})
-
-
-def _verdict(
-    way: str, table: Table, result: dg.ExecuteInProcessResult
-) -> dict[str, int] | None:
+def _verdict(way: str, table: Table, result: dg.ExecuteInProcessResult) -> dict[str, int] | None:
     """Read what a run stored: column to failing rows."""
-    (event,) = result.asset_materializations_for_node("orders")[-1:]
-    if way in TOOLS:
-        return {column: int(count) for column, count in event.metadata["failed"].value.items()}
     if way in (BARE, CHECKS, COLLAPSED):
         return None
-    failed: Counter[str] = Counter()
-    for evaluation in result.get_asset_check_evaluations():
-        if "dataframely/rule" not in evaluation.metadata:
-            continue
-        rule = str(evaluation.metadata["dataframely/rule"].value)
-        count = int(str(evaluation.metadata["dataframely/failed_count"].value))
-        column = table.schema.primary_key()[0] if rule == "primary_key" else rule.split("|")[0]
-        failed[column] += count
-    return dict(failed)
+    if way not in TOOLS:
+        return table.by_column(failed_counts(result))
+    (event,) = result.asset_materializations_for_node("orders")
+    return {
+        name.removeprefix(_FAILED): int(str(value.value))
+        for name, value in event.metadata.items()
+        if name.startswith(_FAILED)
+    }
 
 
 # --- the suite -------------------------------------------------------------------------------------
@@ -222,9 +200,7 @@ def cases(sizes: Sequence[int], wide_rows: int) -> list[Case]:
         keyed, duplicates = "orders with key", "orders with duplicates"
         found += [
             Case(f"{size}, clean", keyed, rows, 0.0, clean, VALIDATE, repeats),
-            Case(
-                f"{size}, 1 % error rows", keyed, rows, 0.01, [*failing, *TOOLS], FILTER, repeats
-            ),
+            Case(f"{size}, 1 % error rows", keyed, rows, 0.01, [*failing, *TOOLS], FILTER, repeats),
             Case(
                 f"{size}, 1 % error rows, duplicate keys among them",
                 *(duplicates, rows, 0.01, [*failing, *TOOLS], FILTER, repeats),
@@ -344,7 +320,9 @@ def targets_of(
         return []
     if case.errors:
         few = case.errors < 0.1
-        return [by_time("filter=True, time over Schema.filter", FILTERED, FILTER, 0.9)] if few else []
+        return (
+            [by_time("filter=True, time over Schema.filter", FILTERED, FILTER, 0.9)] if few else []
+        )
     peak = ratio(middle(found, NO_STATISTICS, "peak"), middle(found, BARE, "peak"))
     best, best_cpu = (
         min((value for tool in TOOLS if (value := added(tool, field)) is not None), default=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ import polars as pl
 import dagster_dataframely as dd
 from benchmarks import runner
 from benchmarks.runner import Job, Measurement, Target, middle, number, ratio
+from benchmarks.runs import failed_counts, materialize, nothing
 from benchmarks.tables import TABLES, Table
 
 SUITE = "benchmarks.larger_than_memory"
@@ -56,7 +56,7 @@ def _collected(table: Table, source: Path) -> Measurement:
         return dict(filtered.failure.counts())
 
     counts, measurement = runner.measure(collect)
-    return replace(measurement, verdict=_by_column(table, counts))
+    return replace(measurement, verdict=table.by_column(counts))
 
 
 def _materialized(way: str, table: Table, source: Path, tables: str) -> Measurement:
@@ -68,32 +68,12 @@ def _materialized(way: str, table: Table, source: Path, tables: str) -> Measurem
         if way == COPY
         else dd.asset(table.schema, stream=True, filter=way == FILTERED)(orders)
     )
-    resources = {"io_manager": dd.ParquetIOManager(base_dir=tables)}
-    dg.materialize([nothing], resources=resources)
-    result, measurement = runner.measure(lambda: dg.materialize([asset], resources=resources))
+    io_manager = dd.ParquetIOManager(base_dir=tables)
+    materialize(nothing, io_manager)
+    result, measurement = runner.measure(lambda: materialize(asset, io_manager))
     if way == COPY:
         return measurement
-    counts = {
-        str(evaluation.metadata["dataframely/rule"].value): int(
-            str(evaluation.metadata["dataframely/failed_count"].value)
-        )
-        for evaluation in result.get_asset_check_evaluations()
-        if "dataframely/rule" in evaluation.metadata
-    }
-    return replace(measurement, verdict=_by_column(table, counts))
-
-
-@dg.asset
-def nothing() -> None:
-    """What Dagster imports and sets up at the first run of a process is in no figure."""
-
-
-def _by_column(table: Table, counts: Mapping[str, int]) -> dict[str, int]:
-    failed: Counter[str] = Counter()
-    for rule, count in counts.items():
-        column = table.schema.primary_key()[0] if rule == "primary_key" else rule.split("|")[0]
-        failed[column] += count
-    return dict(failed)
+    return replace(measurement, verdict=table.by_column(failed_counts(result)))
 
 
 # --- the suite -------------------------------------------------------------------------------------
@@ -192,9 +172,7 @@ def targets_of(
             case.times,
             ratio(middle(found, case.package, "cpu"), middle(found, COPY, "cpu")),
         ),
-        Target(
-            f"{title}: peak in GB", ratio(middle(found, case.package, "peak"), 1000), peak
-        ),
+        Target(f"{title}: peak in GB", ratio(middle(found, case.package, "peak"), 1000), peak),
     ]
 
 
@@ -209,7 +187,9 @@ if __name__ == "__main__":
     parser.add_argument("--rows", type=int, nargs="+", default=[30_000_000, 100_000_000])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", default=[], help="ways, as patterns such as 'dd.*'")
-    parser.add_argument("--data", type=Path, default=runner.data_folder(), help="where files are made")
+    parser.add_argument(
+        "--data", type=Path, default=runner.data_folder(), help="where files are made"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the files for the next time")
     parser.add_argument(
         "--memory-limit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import inspect
 import os
 import resource
@@ -148,7 +149,11 @@ def _function_component(name: str) -> dict[str, Any]:
     return {
         "type": "dagster.FunctionComponent",
         "attributes": {
-            "execution": {"name": name, "type": "function", "fn": f"project.defs.{name}.module.{name}"},
+            "execution": {
+                "name": name,
+                "type": "function",
+                "fn": f"project.defs.{name}.module.{name}",
+            },
             "assets": [{"key": name}],
             "checks": [
                 {
@@ -208,15 +213,13 @@ def report(arguments: argparse.Namespace) -> None:
     runner.print_targets(targets)
 
 
-def _check_defs(
-    folder: Path, components: int, rounds: int, only: Sequence[str]
-) -> list[Target]:
+def _check_defs(folder: Path, components: int, rounds: int, only: Sequence[str]) -> list[Target]:
     commands: dict[str, Callable[[], Measurement]] = {}
     for kind in runner.selected([FUNCTION, FUNCTION_WITH_SCHEMA, OWN], only, []):
         project = folder / kind.replace(" ", "_").replace(",", "")
         write_project(project, kind, components)
-        commands[kind] = lambda project=project: measure(
-            [sys.executable, "-c", _DG, "check", "defs"], cwd=project, path=project / "src"
+        commands[kind] = functools.partial(
+            measure, [sys.executable, "-c", _DG, "check", "defs"], cwd=project, path=project / "src"
         )
     found = interleaved(commands, rounds)
     _print(f"dg check defs, {components} components of {len(_CHECK_SPECS)} checks", found)
@@ -233,19 +236,19 @@ def _list_components(folder: Path, rounds: int, only: Sequence[str]) -> list[Tar
     for name in names:
         without = "dagster_dataframely" if name == WITHOUT else None
         python = linked_environment(folder / name.replace(" ", "_"), without=without)
-        commands[name] = lambda python=python: measure(
-            [str(python), "-c", _DG, "list", "components"], cwd=folder
+        commands[name] = functools.partial(
+            measure, [str(python), "-c", _DG, "list", "components"], cwd=folder
         )
     found = interleaved(commands, rounds)
     _print("dg list components", found)
-    return [_target("dg list components: with the package over without", found, WITH, WITHOUT, 1.05)]
+    return [
+        _target("dg list components: with the package over without", found, WITH, WITHOUT, 1.05)
+    ]
 
 
 def _import(folder: Path, rounds: int, only: Sequence[str]) -> None:
     commands: dict[str, Callable[[], Measurement]] = {
-        statement: lambda statement=statement: measure(
-            [sys.executable, "-c", statement], cwd=folder
-        )
+        statement: functools.partial(measure, [sys.executable, "-c", statement], cwd=folder)
         for statement in runner.selected([IMPORT_DAGSTER, IMPORT_BOTH], only, [])
     }
     _print("import", interleaved(commands, rounds))
@@ -255,7 +258,8 @@ def _target(
     what: str, found: Mapping[str, Sequence[Measurement]], way: str, other: str, limit: float
 ) -> Target:
     seconds, cpu = (
-        ratio(middle(found, way, field), middle(found, other, field)) for field in ("seconds", "cpu")
+        ratio(middle(found, way, field), middle(found, other, field))
+        for field in ("seconds", "cpu")
     )
     return Target(what, seconds, limit, cpu)
 

@@ -174,9 +174,7 @@ def progress(text: str) -> None:
         print(f"{text}\033[K", end="\r", file=sys.stderr, flush=True)
 
 
-def assert_same_verdict(
-    found: Mapping[str, Sequence[Measurement]], expected: Verdict
-) -> None:
+def assert_same_verdict(found: Mapping[str, Sequence[Measurement]], expected: Verdict) -> None:
     """Assert that every way that gives a verdict found the failing rows that there are.
 
     Raises:
@@ -254,7 +252,9 @@ class Target:
 
 def print_targets(targets: Sequence[Target]) -> None:
     """Print the targets beside what was measured."""
-    print_table("Targets", ["case", "target", "measured", "by CPU time", ""], [t.row() for t in targets])
+    print_table(
+        "Targets", ["case", "target", "measured", "by CPU time", ""], [t.row() for t in targets]
+    )
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -41,8 +42,13 @@ WideSchema: type[dy.Schema] = type(
     {
         "__doc__": "Two hundred columns with three rules each.",
         **{f"int_{i}": dy.Int64(nullable=False, min=0, max=1_000) for i in range(80)},
-        **{f"text_{i}": dy.String(nullable=False, regex="^[a-z]+", max_length=9) for i in range(60)},
-        **{f"float_{i}": dy.Float64(nullable=False, allow_inf=False, allow_nan=False) for i in range(60)},
+        **{
+            f"text_{i}": dy.String(nullable=False, regex="^[a-z]+", max_length=9) for i in range(60)
+        },
+        **{
+            f"float_{i}": dy.Float64(nullable=False, allow_inf=False, allow_nan=False)
+            for i in range(60)
+        },
     },
 )
 
@@ -69,7 +75,9 @@ class Table:
         every, turns = round(1 / error_ratio), self._turns()
         turn = pl.when(_ROW % every == every - 1).then(_ROW // every % len(turns))
         is_second = _ROW // every // len(turns) % 2
-        duplicate = pl.when(pl.col("turn") == len(self.mistakes)).then(_ROW - is_second * every * len(turns))
+        duplicate = pl.when(pl.col("turn") == len(self.mistakes)).then(
+            _ROW - is_second * every * len(turns)
+        )
         key = duplicate.otherwise(_ROW) if self.duplicated else _ROW
         return (
             numbers.with_columns(turn=turn)
@@ -100,6 +108,14 @@ class Table:
             # The last one has no partner where their number is odd.
             counts[self.duplicated] -= counts[self.duplicated] % 2
         return {name: count for name, count in counts.items() if count}
+
+    def by_column(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Add up what failed each rule: the rules of a column, and the key with its first column."""
+        failed: Counter[str] = Counter()
+        for rule, count in counts.items():
+            column = self.schema.primary_key()[0] if rule == "primary_key" else rule.split("|")[0]
+            failed[column] += count
+        return dict(failed)
 
 
 _ROW = pl.col("row")

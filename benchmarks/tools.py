@@ -58,7 +58,9 @@ def columns_of(table: Table) -> dict[str, Column]:
         for name, column in table.schema.columns().items()
     }
     read = sum(column.rules() for column in columns.values()) + len(table.row_rules)
-    assert read == len(read_rules(table.schema)), f"Some rules of {table.schema.__name__} are not read"
+    assert read == len(read_rules(table.schema)), (
+        f"Some rules of {table.schema.__name__} are not read"
+    )
     return columns
 
 
@@ -78,7 +80,9 @@ def pandera_validator(table: Table) -> Validator:
             found.append(pa.Check.str_length(max_value=column.max_length))
         if column.finite:
             # What is not nullable may not be NaN in Pandera either.
-            found.append(pa.Check(lambda data: data.lazyframe.select(~pl.col(data.key).is_infinite())))
+            found.append(
+                pa.Check(lambda data: data.lazyframe.select(~pl.col(data.key).is_infinite()))
+            )
         return found
 
     def row_check(rule: pl.Expr) -> Any:
@@ -135,7 +139,9 @@ def pointblank_validator(table: Table) -> Validator:
         for step in interrogated.validation_info:
             expression = step.values if step.column is None else None
             column_name = step.column if expression is None else expression.meta.root_names()[0]
-            failed[column_name[0] if isinstance(column_name, list) else column_name] += step.n_failed
+            failed[column_name[0] if isinstance(column_name, list) else column_name] += (
+                step.n_failed
+            )
         return failed
 
     return validate
@@ -166,11 +172,8 @@ def patito_validator(table: Table) -> Validator:
 
     columns = columns_of(table)
     namespace = {name: a_field(name, column) for name, column in columns.items()}
-    annotations = {
-        name: _python_type(column)
-        for name, column in columns.items()
-    }
-    model = type("Model", (pt.Model,), {"__annotations__": annotations, **namespace})
+    annotations = {name: _python_type(column) for name, column in columns.items()}
+    model: Any = type("Model", (pt.Model,), {"__annotations__": annotations, **namespace})
 
     def validate(frame: pl.DataFrame) -> Mapping[str, int]:
         try:

@@ -367,6 +367,27 @@ def test_a_run_with_a_rule_that_cannot_be_evaluated_fails_and_leaves_the_table(
     assert tables.writes == []
 
 
+@pytest.mark.parametrize("rows", [1, 2], ids=["one row", "two rows"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param(lambda cls: pl.lit(pl.Series([True, True, True])), id="more"),
+        pytest.param(lambda cls: cls.code.col.filter(cls.code.col == "z") == "z", id="none"),
+    ],
+)
+def test_a_rule_that_gives_another_number_of_values_than_rows_fails_naming_the_rule(
+    rule: Callable[[Any], Any], rows: int
+) -> None:
+    frame = CODES.head(rows)
+
+    for returned in (frame, frame.lazy()):
+        outcome = call(returning(schema_with(rule), returned, filter=True, name="codes"))
+
+        assert outcome.error == "RuleEvaluationError"
+        assert "is_sound" in outcome.message
+        assert outcome.written == {}
+
+
 def test_a_check_of_a_column_that_raises_is_named_with_its_column() -> None:
     class CodesSchema(dy.Schema):
         code = dy.String(check={"number": lambda col: col.str.to_integer(strict=True) > 0})
@@ -403,6 +424,17 @@ def test_what_is_already_an_asset_cannot_be_decorated_again() -> None:
 def test_what_is_no_function_cannot_be_decorated(function: Any) -> None:
     with pytest.raises(dd.errors.InvalidFunctionError):
         dd.asset(OrdersSchema)(function)
+
+
+def test_a_function_that_yields_is_refused_with_what_may_be_returned() -> None:
+    def orders() -> Any:
+        yield ORDERS
+
+    with pytest.raises(dd.errors.InvalidFunctionError, match="orders") as error:
+        dd.asset(OrdersSchema)(orders)
+
+    for part in ("DataFrame", "LazyFrame", "MaterializeResult", "None"):
+        assert part in str(error.value)
 
 
 def test_another_assets_key_for_the_error_rows_fails_the_run_before_the_function_is_called() -> (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -79,6 +80,17 @@ class UniqueSchema(dy.Schema):
     label = dy.Categorical(nullable=True)
 
 
+class KeysSchema(dy.Schema):
+    """Keys of every kind of equality: zeros of both signs, NaN, null, nested values."""
+
+    reading = dy.Float64(primary_key=True, allow_nan=True, allow_inf=True)
+    at = dy.Datetime(primary_key=True, time_unit="us", time_zone="UTC")
+    ratio = dy.Float32(unique=True, nullable=True, allow_nan=True)
+    name = dy.String(unique=True, nullable=True)
+    color = dy.Categorical(unique=True, nullable=True)
+    path = dy.List(dy.Int64(), unique=True, nullable=True, metadata=warn("unique"))
+
+
 #: Values that break a column's rules, or are at least unlikely to be sampled.
 BREAKS: Mapping[type[dy.Schema], Mapping[str, list[Any]]] = {
     OrdersSchema: {
@@ -104,6 +116,14 @@ BREAKS: Mapping[type[dy.Schema], Mapping[str, list[Any]]] = {
         "price": [None, Decimal(-1)],
         "day": [None],
         "label": [None, "x"],
+    },
+    KeysSchema: {
+        "reading": [0.0, -0.0, float("nan"), float("inf"), None],
+        "at": [datetime(2026, 1, 1, tzinfo=UTC), None],
+        "ratio": [0.0, -0.0, float("nan"), None],
+        "name": ["", "\0", "a", None],
+        "color": ["red", "blue", None],
+        "path": [[], [0], None],
     },
 }
 

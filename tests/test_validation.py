@@ -243,6 +243,57 @@ def test_extra_columns_and_column_order_do_not_change_what_a_frame_with_warn_row
     assert written["order_id"].to_list() == [2, 4, 1, 3]
 
 
+@both_frames
+@pytest.mark.parametrize("filter", [False, True])
+def test_extra_columns_may_be_named_like_rules_or_their_checks(
+    filter: bool,  # noqa: A002
+    kind: Callable[[Any], Any],
+) -> None:
+    names = ("primary_key", "cheap_is_small", "amount|min", "dy_rule__amount__min", "valid")
+    frame = WARN.with_columns(pl.lit("no").alias(name) for name in names)
+
+    outcome = call(returning(OrdersSchema, kind(frame), filter=filter))
+
+    assert outcome.written["orders"].columns == ["order_id", "amount", "note"]
+    assert outcome.rows("orders", "order_id") == [2, 4, 1, 3]
+
+
+@both_frames
+def test_columns_of_a_schema_may_have_any_name_but_a_reserved_one(
+    kind: Callable[[Any], Any],
+) -> None:
+    names = ("valid", "invalid", "index", "count", "len", "literal", "rule", "kept", "group")
+    columns = {f"column_{n}": dy.Int64(alias=name, min=0) for n, name in enumerate(names)}
+    schema = type("Schema", (dy.Schema,), columns)
+    frame = pl.DataFrame({name: [1, -1, 2] for name in names})
+
+    outcome = call(returning(schema, kind(frame), filter=True))
+
+    assert outcome.written["orders"].equals(frame[[0, 2]])
+    assert outcome.written["orders__error_rows"].select(names).equals(frame[[1]])
+
+
+@pytest.mark.parametrize("filter", [False, True])
+@pytest.mark.parametrize("execute", [run, call], ids=["run", "direct call"])
+def test_the_rows_that_are_written_are_those_that_were_validated(
+    filter: bool,  # noqa: A002
+    execute: Callable[[Any], Outcome],
+) -> None:
+    executions = []
+
+    def other_rows_each_time(_: pl.DataFrame) -> pl.DataFrame:
+        executions.append(1)
+        return VALID if len(executions) == 1 else ERROR
+
+    plan = VALID.lazy().map_batches(other_rows_each_time, schema=VALID.schema)
+
+    outcome = execute(returning(OrdersSchema, plan, filter=filter))
+
+    assert outcome.success
+    assert outcome.written["orders"].equals(VALID)
+    assert len(executions) == 1
+
+
 def test_the_materialization_counts_the_rows() -> None:
     outcome = run(returning(OrdersSchema, WARN))
 

@@ -295,8 +295,8 @@ class TestSomethingElseThanWhatIsNeeded:
             pytest.param(
                 "import dataframely as dy\n\nclass S(dy.Schema):\n    a = dy.Int64()\n\n"
                 "class Thing(dy.Collection):\n    first: dy.LazyFrame[S]\n",
-                "'.things.Thing': `schema` takes a dy.Schema, and Thing is a dy.Collection. Give each member's "
-                "schema to an asset of its own.",
+                "'.things.Thing': `schema` takes a dy.Schema, and Thing is a dy.Collection. Give the schema "
+                "of each member to an asset of its own.",
                 id="a collection",
             ),
             pytest.param(

@@ -55,7 +55,11 @@ def sandbox() -> Iterator[DefsFolderSandbox]:
 
 
 def scaffold(
-    sandbox: DefsFolderSandbox, path: str = "sales/orders", *, format: str = "yaml", **params: Any
+    sandbox: DefsFolderSandbox,
+    path: str = "sales/orders",
+    *,
+    scaffold_format: str = "yaml",
+    **params: Any,
 ) -> Path:
     """Scaffold as `dg` does it: under the type's short name, and with the folder made before."""
     folder = sandbox.defs_folder_path / path
@@ -64,7 +68,7 @@ def scaffold(
         for name, value in params.items()
     }
     json_params = DataframelyAssetScaffoldParams(**named).model_dump_json(by_alias=True)
-    scaffold_object(folder, TYPE, json_params, format, sandbox.project_root)
+    scaffold_object(folder, TYPE, json_params, scaffold_format, sandbox.project_root)
     return folder
 
 
@@ -94,12 +98,12 @@ def written(result: dg.ExecuteInProcessResult, key: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("format", "component_file"), [("yaml", "defs.yaml"), ("python", "component.py")]
+    ("scaffold_format", "component_file"), [("yaml", "defs.yaml"), ("python", "component.py")]
 )
 def test_what_is_scaffolded_loads_and_runs_as_it_stands(
-    sandbox: DefsFolderSandbox, format: str, component_file: str
+    sandbox: DefsFolderSandbox, scaffold_format: str, component_file: str
 ) -> None:
-    folder = scaffold(sandbox, format=format)
+    folder = scaffold(sandbox, scaffold_format=scaffold_format)
 
     assert files(folder) == {component_file, "orders.py", "schema.py"}
     result = materialized(sandbox)
@@ -123,11 +127,11 @@ def test_the_scaffolded_schema_shows_a_warn_rule(sandbox: DefsFolderSandbox) -> 
     assert blocking["dy_rule__amount__min"]
 
 
-@pytest.mark.parametrize("format", ["yaml", "python"])
+@pytest.mark.parametrize("scaffold_format", ["yaml", "python"])
 def test_filter_keeps_error_rows_in_a_table_of_their_own(
-    sandbox: DefsFolderSandbox, format: str
+    sandbox: DefsFolderSandbox, scaffold_format: str
 ) -> None:
-    scaffold(sandbox, format=format, filter=True)
+    scaffold(sandbox, scaffold_format=scaffold_format, filter=True)
 
     with sandbox.build_all_defs() as defs:
         keys = {spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()}
@@ -150,8 +154,10 @@ def test_filter_keeps_error_rows_in_a_table_of_their_own(
         ),
         ("Ventes/Été", "Ventes/Ete", ".ete.build_ete", ".schema.EteSchema"),
         ("2024/orders", "2024/orders", ".orders.build_orders", ".schema.OrdersSchema"),
-        ("2024", "2024", "._2024.build_2024", ".schema.Table2024Schema"),
-        ("class", "class", ".class_.build_class", ".schema.ClassSchema"),
+        ("2024", "table_2024", "._2024.build_2024", ".schema.Table2024Schema"),
+        ("class", "table_class", ".class_.build_class", ".schema.ClassSchema"),
+        ("sales/class", "sales/class", ".class_.build_class", ".schema.ClassSchema"),
+        ("config", "table_config", ".config.build_config", ".schema.ConfigSchema"),
         ("on", "on", ".on.build_on", ".schema.OnSchema"),
         ("schema", "schema", ".schema_table.build_schema", ".schema.SchemaSchema"),
         ("component", "component", ".component_table.build_component", ".schema.ComponentSchema"),
@@ -167,10 +173,12 @@ def test_names_come_from_the_folder(
     assert written(materialized(sandbox), key).height == 3
 
 
-@pytest.mark.parametrize("format", ["yaml", "python"])
-@pytest.mark.parametrize("key", ["raw/orders", "orders-2024", "null", "1.5", "a" * 60 + "/b"])
-def test_the_key_can_be_given(sandbox: DefsFolderSandbox, format: str, key: str) -> None:
-    scaffold(sandbox, format=format, key=key)
+@pytest.mark.parametrize("scaffold_format", ["yaml", "python"])
+@pytest.mark.parametrize(
+    "key", ["raw/orders", "orders-2024", "v1.5/orders", "null", "a" * 60 + "/b"]
+)
+def test_the_key_can_be_given(sandbox: DefsFolderSandbox, scaffold_format: str, key: str) -> None:
+    scaffold(sandbox, scaffold_format=scaffold_format, key=key)
 
     assert written(materialized(sandbox), key).height == 3
 
@@ -202,17 +210,17 @@ SCHEMA = "{project}.tables.OrdersSchema"
     ids=["fn", "schema", "both"],
 )
 @pytest.mark.parametrize(
-    ("format", "component_file"), [("yaml", "defs.yaml"), ("python", "component.py")]
+    ("scaffold_format", "component_file"), [("yaml", "defs.yaml"), ("python", "component.py")]
 )
 def test_no_module_is_written_for_what_exists(
     sandbox: DefsFolderSandbox,
     params: Mapping[str, str],
     modules: set[str],
     rows: int | None,
-    format: str,
+    scaffold_format: str,
     component_file: str,
 ) -> None:
-    folder = scaffold(sandbox, format=format, **params)
+    folder = scaffold(sandbox, scaffold_format=scaffold_format, **params)
 
     assert files(folder) == {component_file, *modules}
     if rows is None:
@@ -223,14 +231,13 @@ def test_no_module_is_written_for_what_exists(
         assert written(materialized(sandbox), "sales/orders").height == rows
 
 
-@pytest.mark.parametrize("name", ["load", "dg"])
-def test_a_function_of_any_name_can_be_used_in_a_component_module(
-    sandbox: DefsFolderSandbox, name: str
+def test_a_function_may_have_the_name_that_a_component_module_uses(
+    sandbox: DefsFolderSandbox,
 ) -> None:
     module = sandbox.defs_folder_path.parent / "functions.py"
-    module.write_text(f"import polars as pl\n\n\ndef {name}() -> pl.DataFrame: ...\n")
+    module.write_text("import polars as pl\n\n\ndef load() -> pl.DataFrame: ...\n")
 
-    scaffold(sandbox, format="python", fn=f"{{project}}.functions.{name}", schema=SCHEMA)
+    scaffold(sandbox, scaffold_format="python", fn="{project}.functions.load", schema=SCHEMA)
 
     with sandbox.build_all_defs() as defs:
         assert defs.resolve_all_asset_specs()
@@ -274,9 +281,10 @@ def test_a_given_function_is_kept_and_only_the_schema_is_inferred(
     folder = scaffold(sandbox, from_data=str(tmp_path / "orders.csv"), fn=FN)
 
     assert files(folder) == {"defs.yaml", "schema.py"}
-    assert "# Left out, because a table cannot have such a column: \"dy_flag\"" in (
-        folder / "schema.py"
-    ).read_text()
+    assert (
+        '# Left out, because a table cannot have such a column: "dy_flag"'
+        in (folder / "schema.py").read_text()
+    )
     assert written(materialized(sandbox), "sales/orders").columns == ["order_id"]
 
 
@@ -321,14 +329,30 @@ def test_what_is_written_is_formatted_as_ruff_formats_it(
     ]
 
     for number, params in enumerate(options):
-        for format in ("yaml", "python"):
-            scaffold(sandbox, f"{format}/orders-{number}", format=format, **params)
-            scaffold(sandbox, f"{format}/{'long ' * 20}{number}", format=format, **params)
+        for scaffold_format in ("yaml", "python"):
+            scaffold(
+                sandbox,
+                f"{scaffold_format}/orders-{number}",
+                scaffold_format=scaffold_format,
+                **params,
+            )
+            scaffold(
+                sandbox,
+                f"{scaffold_format}/{'long ' * 20}{number}",
+                scaffold_format=scaffold_format,
+                **params,
+            )
 
     for arguments in (["format", "--diff"], ["check", "--select", "E4,E7,E9,F,I,D1"]):
         command = [sys.executable, "-m", "ruff", *arguments, "--isolated", "--no-cache"]
-        folder = sandbox.defs_folder_path
-        ruff = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False)
+        # From the project's folder, ruff tells its modules from installed ones.
+        ruff = subprocess.run(
+            [*command, str(sandbox.defs_folder_path)],
+            cwd=sandbox.project_root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert ruff.returncode == 0, ruff.stdout
 
 
@@ -381,8 +405,11 @@ def test_what_is_written_is_formatted_as_ruff_formats_it(
         (
             {"key": "sales//orders"},
             "--key 'sales//orders' is not an asset key: its parts have letters, digits, '_', '-' and '.', and "
-            "'/' stands between them, as in 'sales/orders'.",
+            "'/' stands between them, as in 'sales/orders'. A key of one part begins with a letter, and is no "
+            "word that Python or Dagster reserves.",
         ),
+        ({"key": "2024"}, "--key '2024' is not an asset key: "),
+        ({"key": "config"}, "--key 'config' is not an asset key: "),
         (
             {"from_data": "orders.csv"},
             "There is no file 'orders.csv'.",
@@ -457,14 +484,17 @@ def test_a_component_is_not_half_written(
     (sandbox.defs_folder_path / "sales" / "notes.txt").write_text("mine")
     open_file = Path.open
 
+    def write_on_a_full_disk(text: str) -> int:
+        raise OSError(28, "No space left on device")
+
     def open_on_a_full_disk(path: Path, *args: Any, **kwargs: Any) -> Any:
+        file = open_file(path, *args, **kwargs)
         if path.name == failing:
-            open_file(path, *args, **kwargs).close()
-            raise OSError(28, "No space left on device")
-        return open_file(path, *args, **kwargs)
+            monkeypatch.setattr(file, "write", write_on_a_full_disk)
+        return file
 
     monkeypatch.setattr(Path, "open", open_on_a_full_disk)
-    with pytest.raises(ScaffoldError, match="cannot be written: .*No space left on device"):
+    with pytest.raises(ScaffoldError, match=r"cannot be written: .*No space left on device"):
         scaffold(sandbox)
 
     assert files(sandbox.defs_folder_path) == {"sales", "sales/notes.txt"}
@@ -513,6 +543,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 
 def test_dg_scaffolds_checks_and_launches(shell: Shell) -> None:
+    (shell.project / "src" / "shop" / "tables.py").write_text(TABLES)
     (shell.project / "data").mkdir()
     (shell.project / "data" / "état des ventes.csv").write_text(
         "N° de commande,Prénom du client,Montant (€),Date d'achat,vide\n"
@@ -524,10 +555,24 @@ def test_dg_scaffolds_checks_and_launches(shell: Shell) -> None:
         ["sales/orders"],
         ["sales/refunds", "--format", "python", "--filter", "true"],
         ["ventes/état des-ventes", "--from-data", "data/état des ventes.csv"],
+        [
+            "stock",
+            "--fn",
+            "shop.tables.read_orders",
+            "--schema",
+            "shop.tables.OrdersSchema",
+            "--key",
+            "a/b",
+        ],
     ):
         scaffolded = shell.scaffold(*arguments)
         assert scaffolded.returncode == 0, scaffolded.stderr
-    for command in (["check", "yaml"], ["check", "defs"], ["launch", "--assets", "*"]):
+    one_process = '{"execution": {"config": {"in_process": {}}}}'
+    for command in (
+        ["check", "yaml"],
+        ["check", "defs"],
+        ["launch", "--assets", "*", "--config-json", one_process],
+    ):
         result = shell.run("dg", *command)
         assert result.returncode == 0, result.stdout + result.stderr
         assert "dagster_dataframely" not in "".join(
@@ -542,13 +587,6 @@ def test_dg_shows_a_refusal_as_one_sentence(shell: Shell) -> None:
     assert refused.stderr.splitlines()[-1] == "Error: There is no file 'returns.xlsx'."
     assert "Traceback" not in refused.stderr
     assert not (shell.project / "src" / "shop" / "defs" / "returns").exists()
-
-
-def test_dg_lists_the_options(shell: Shell) -> None:
-    shown = shell.run("dg", "scaffold", "defs", TYPE, "--help").stdout
-
-    for option in ("--fn", "--schema", "--from-data", "--key", "--filter", "--format"):
-        assert option in shown
 
 
 def test_a_misspelt_option_in_json_is_refused(sandbox: DefsFolderSandbox) -> None:
@@ -578,9 +616,9 @@ def test_a_subclass_scaffolds_under_its_own_name(
     monkeypatch.syspath_prepend(str(sandbox.project_root / "src"))
     type_name = f"{sandbox.project_name}.components.ShopTable"
 
-    for format in ("yaml", "python"):
-        folder = sandbox.defs_folder_path / format
-        scaffold_object(folder, type_name, None, format, sandbox.project_root)
+    for scaffold_format in ("yaml", "python"):
+        folder = sandbox.defs_folder_path / scaffold_format
+        scaffold_object(folder, type_name, None, scaffold_format, sandbox.project_root)
 
     result = materialized(sandbox)
     assert {written(result, "yaml").height, written(result, "python").height} == {3}

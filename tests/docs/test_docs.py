@@ -1,24 +1,27 @@
 """The documentation does what it shows: each block is executed, loaded or compared.
 
-The word after three backticks says what a block is. A page is read from top to bottom.
+A page is read from top to bottom, in a new `dg` project named `shop`. What stands behind the three
+backticks says what a block is.
 
-- `python`: executed, in one namespace a page.
-- `python orders/schema.py`: a file below `defs` of the page's project, a `dg` project named `shop` that begins
-  as `dg scaffold defs dagster_dataframely.DataframelyAsset orders` leaves it.
-- `yaml orders/defs.yaml`: such a file too. The project is loaded with it.
-- `text`: what the Python block above it prints, with the value of its last expression, as a console shows
-  it; or, below YAML, the first line of the error with which the project does not load.
-- `console`: commands of a shell, which are not executed.
+- `python`: executed in the project's folder, in one namespace a page.
+- `python orders/schema.py`, `yaml orders/defs.yaml`: a file below `defs`. YAML is loaded, with the
+  whole project. With `scaffolded` behind it, it is not written but compared with the file.
+- `csv data/orders.csv`: a file below the project's folder.
+- `console`: commands of a shell. Of these, `dg scaffold defs` is run.
+- `text`: what the Python block above it prints, with the value of its last expression, as a console
+  shows it; or, below YAML, the first line of the error with which the project does not load.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import io
+import itertools
 import pprint
 import re
-import shutil
+import shlex
 import sys
 import types
 from collections.abc import Iterator
@@ -34,18 +37,8 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
-DEFINITIONS = """
-from pathlib import Path
-
-import dagster as dg
-
-
-@dg.definitions
-def defs() -> dg.Definitions:
-    return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
-"""
-
-PYPROJECT = """
+PROJECT = {
+    "pyproject.toml": """
 [project]
 name = "shop"
 version = "0.1.0"
@@ -55,7 +48,20 @@ directory_type = "project"
 
 [tool.dg.project]
 root_module = "shop"
-"""
+""",
+    "src/shop/__init__.py": "",
+    "src/shop/definitions.py": """
+from pathlib import Path
+
+import dagster as dg
+
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
+""",
+    "src/shop/defs/__init__.py": "",
+}
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,10 @@ class Block:
     """A fenced block of a page."""
 
     language: str
-    #: The file that it is, below the project's `defs`.
+    #: The file that it is.
     file: str | None
+    #: Whether `dg scaffold defs` has written that file.
+    scaffolded: bool
     text: str
     #: The line of the page on which its text begins.
     line: int
@@ -74,44 +82,49 @@ def blocks(page: Path) -> Iterator[Block]:
     """Yield the fenced blocks of a page, in order."""
     for token in MarkdownIt().parse(page.read_text(encoding="utf-8")):
         if token.type == "fence":
-            language, _, file = token.info.strip().partition(" ")
+            language, file, *more = [*token.info.split(), None, None][:3]
+            assert language is not None
             assert token.map is not None
-            yield Block(language, file or None, token.content, token.map[0] + 2)
+            yield Block(language, file, more == ["scaffolded"], token.content, token.map[0] + 2)
 
 
 class Reader:
-    """Someone who does what one page says, in a folder of their own."""
+    """Someone who does what one page says."""
 
     def __init__(self, page: Path, project: Path) -> None:
         self.page = page
         self.project = project
+        self.defs = project / "src" / "shop" / "defs"
         self.namespace = types.ModuleType(f"page_{page.stem.replace('-', '_').lower()}")
         #: What a `text` block would show of the block above it.
         self.shown: str | None = None
-        self.source = project / "src" / "shop"
+        for path, text in PROJECT.items():
+            write(project / path, text.lstrip())
 
     def read(self, block: Block) -> None:
         """Do what a block says, or compare it with what the one above did."""
         if block.language == "text":
-            assert self.shown is not None, f"{self.at(block)}: nothing stands above this output."
-            assert block.text.rstrip() == self.shown.rstrip(), self.at(block)
+            assert self.shown is not None, "nothing stands above this output"
+            assert block.text.rstrip() == self.shown.rstrip()
             self.shown = None
             return
         self.refuse_error()
-        if block.file is not None:
-            file = self.source / "defs" / block.file
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(block.text, encoding="utf-8")
-        if block.language == "yaml":
-            assert block.file is not None, f"{self.at(block)}: this YAML has no file name."
+        if block.language == "console":
+            self.scaffold(block)
+        elif block.language == "csv" and block.file:
+            write(self.project / block.file, block.text)
+        elif block.language == "python" and block.file:
+            self.take_file(self.defs / block.file, block)
+        elif block.language == "yaml" and block.file:
+            self.take_file(self.defs / block.file, block)
             self.shown = self.load_error()
-        elif block.language == "python" and block.file is None:
+        elif block.language == "python":
             self.shown = self.execute(block)
-        elif block.language not in ("python", "console"):
-            pytest.fail(f"{self.at(block)}: nothing is known of blocks of '{block.language}'.")
+        else:
+            pytest.fail(f"nothing is known of blocks of '{block.language}'")
 
     def finish(self) -> None:
-        """Load the project once more, for the Python files at the page's end."""
+        """Load the project once more, with the Python files at the page's end."""
         self.refuse_error()
         error = self.load_error()
         assert error is None, error
@@ -120,29 +133,41 @@ class Reader:
         """Fail if the YAML above did not load and no `text` block said so."""
         assert self.shown is None or not self.shown.startswith("src/shop"), self.shown
 
+    def scaffold(self, block: Block) -> None:
+        """Run the `dg scaffold defs` commands of a shell block."""
+        for line in block.text.replace("\\\n", "").splitlines():
+            if line.startswith("dg scaffold defs "):
+                result = CliRunner().invoke(cli, shlex.split(line)[1:])
+                assert result.exit_code == 0, result.output
+
+    def take_file(self, path: Path, block: Block) -> None:
+        """Write a file; or, where `dg scaffold defs` has written it, compare."""
+        if block.scaffolded:
+            assert block.text == path.read_text(encoding="utf-8")
+        else:
+            write(path, block.text)
+            forget_modules()
+
     def execute(self, block: Block) -> str:
         """Execute Python, and return what it prints and the value that its last line has."""
         tree = ast.parse("\n" * (block.line - 1) + block.text, str(self.page))
-        *_, last = tree.body
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         value = None
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            if isinstance(last, ast.Expr):
-                tree.body.pop()
             exec(compile(tree, str(self.page), "exec"), vars(self.namespace))
             if isinstance(last, ast.Expr):
-                expression = ast.Expression(last.value)
-                value = eval(compile(expression, str(self.page), "eval"), vars(self.namespace))
-        shown = "" if value is None else pprint.pformat(value, sort_dicts=False)
-        return printed.getvalue() + shown
+                expression = compile(ast.Expression(last.value), str(self.page), "eval")
+                value = eval(expression, vars(self.namespace))
+        return printed.getvalue() + (
+            "" if value is None else pprint.pformat(value, sort_dicts=False)
+        )
 
     def load_error(self) -> str | None:
         """Load the project as `dg check defs` does, and return the first line of what is wrong."""
-        for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
-            del sys.modules[name]
+        forget_modules()
         try:
-            dg.Definitions.validate_loadable(
-                dg.load_from_defs_folder(path_within_project=self.source)
-            )
+            defs = dg.load_from_defs_folder(path_within_project=self.defs.parent)
+            dg.Definitions.validate_loadable(defs)
         except Exception as raised:
             error: BaseException = raised
             # Dagster wraps the error in a tree of components.
@@ -151,42 +176,48 @@ class Reader:
             return str(error).splitlines()[0].replace(f"{self.project}/", "")
         return None
 
-    def at(self, block: Block) -> str:
-        """Say where a block stands."""
-        return f"{self.page.relative_to(ROOT)}:{block.line}"
+
+def forget_modules() -> None:
+    """Let the project's modules be imported anew, from the files as they are now."""
+    importlib.invalidate_caches()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
+        del sys.modules[name]
 
 
-@pytest.fixture(scope="module")
-def scaffolded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make the project that every page begins with, by the command that the pages name."""
-    project = tmp_path_factory.mktemp("docs") / "shop"
-    files = {"pyproject.toml": PYPROJECT, "src/shop/definitions.py": DEFINITIONS}
-    for path in (*files, "src/shop/__init__.py", "src/shop/defs/__init__.py"):
-        (project / path).parent.mkdir(parents=True, exist_ok=True)
-        (project / path).write_text(files.get(path, ""))
-    command = ["scaffold", "defs", "dagster_dataframely.DataframelyAsset", "orders"]
-    with contextlib.chdir(project):
-        CliRunner().invoke(cli, command, catch_exceptions=False)
-    return project
+def write(path: Path, text: str) -> None:
+    """Write a file and the folders that it needs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def name_of(page: Path) -> str:
+    """Return the path of a page in the repository."""
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_block_of_a_page_does_what_the_page_says(
-    page: Path, scaffolded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = Path(shutil.copytree(scaffolded, tmp_path / "shop"))
-    reader = Reader(page, project)
-    monkeypatch.chdir(tmp_path)
+    reader = Reader(page, tmp_path / "shop")
+    monkeypatch.chdir(reader.project)
     monkeypatch.syspath_prepend(str(reader.project / "src"))
     monkeypatch.setitem(sys.modules, reader.namespace.__name__, reader.namespace)
+    # A file that is written twice within a second would be taken from its bytecode.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    forget_modules()
 
     for block in blocks(page):
-        reader.read(block)
+        try:
+            reader.read(block)
+        except BaseException as error:
+            error.add_note(f"This is the block at {name_of(page)}:{block.line}.")
+            raise
 
     reader.finish()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         path, _, heading = target.partition("#")
@@ -197,15 +228,10 @@ def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
         assert not heading or heading in headings(linked), f"{target} has no such heading."
 
 
-def test_every_page_is_in_the_index() -> None:
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-
-    for page in PAGES[1:]:
-        assert page.name == "README.md" or f"({page.name})" in index, page.name
-
-
 def headings(page: Path) -> set[str]:
     """Return the anchors that GitHub gives the headings of a page."""
-    lines = page.read_text(encoding="utf-8").splitlines()
-    titles = [line.lstrip("#").strip() for line in lines if line.startswith("#")]
+    tokens = MarkdownIt().parse(page.read_text(encoding="utf-8"))
+    titles = [
+        after.content for token, after in itertools.pairwise(tokens) if token.type == "heading_open"
+    ]
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

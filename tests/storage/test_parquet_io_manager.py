@@ -77,6 +77,11 @@ def read(
     return loaded[0]
 
 
+def stored(directory: Path) -> pl.DataFrame:
+    """Read the file of the asset without the IO manager."""
+    return pl.read_parquet(directory / "orders.parquet")
+
+
 def files(directory: Path) -> list[str]:
     return sorted(
         str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()
@@ -374,7 +379,7 @@ def test_a_lazy_frame_is_never_collected(tmp_path: Path, monkeypatch: pytest.Mon
         patched.setattr(pl.LazyFrame, "collect", refuse)
         write(tmp_path, frame)
 
-    assert read(tmp_path)["order_id"].to_list() == [2, 3]
+    assert stored(tmp_path)["order_id"].to_list() == [2, 3]
 
 
 def test_none_leaves_the_table_as_it_was(tmp_path: Path) -> None:
@@ -383,7 +388,7 @@ def test_none_leaves_the_table_as_it_was(tmp_path: Path) -> None:
     metadata = write(tmp_path, None)
 
     assert metadata == {}
-    assert_frame_equal(read(tmp_path), OLD)
+    assert_frame_equal(stored(tmp_path), OLD)
 
 
 @pytest.mark.parametrize(
@@ -403,7 +408,7 @@ def test_anything_but_a_frame_is_refused_and_leaves_the_table_as_it_was(
         "Return a frame, or set `io_manager_key` to an IO manager that stores other values."
     )
     assert files(tmp_path) == ["orders.parquet"]
-    assert_frame_equal(read(tmp_path), OLD)
+    assert_frame_equal(stored(tmp_path), OLD)
 
 
 def test_the_output_of_an_op_is_stored_by_run_and_step(tmp_path: Path) -> None:
@@ -431,7 +436,7 @@ def test_an_asset_can_read_its_own_table_lazily_while_it_writes_the_next(tmp_pat
 
     write(io_manager, pl.scan_parquet(path).with_columns(pl.col("order_id") + 1))
 
-    assert read(tmp_path)["order_id"].sum() == sum(range(1, 1001))
+    assert stored(tmp_path)["order_id"].sum() == sum(range(1, 1001))
 
 
 # --- compression ------------------------------------------------------------------------------------
@@ -444,7 +449,7 @@ def test_every_compression_of_polars_can_be_chosen(
 ) -> None:
     write(file_io_manager(tmp_path, compression=compression), frame)
 
-    assert_frame_equal(read(tmp_path), FRAME)
+    assert_frame_equal(stored(tmp_path), FRAME)
 
 
 def test_the_compression_is_used_for_both_kinds_of_frame(tmp_path: Path) -> None:
@@ -514,7 +519,7 @@ def test_a_query_that_fails_half_way_leaves_the_table_as_it_was(tmp_path: Path) 
         write(tmp_path, frame)
 
     assert files(tmp_path) == ["orders.parquet"]
-    assert_frame_equal(read(tmp_path), OLD)
+    assert_frame_equal(stored(tmp_path), OLD)
 
 
 def test_a_write_that_fails_leaves_the_table_as_it_was(
@@ -532,7 +537,7 @@ def test_a_write_that_fails_leaves_the_table_as_it_was(
             write(tmp_path, FRAME)
 
     assert files(tmp_path) == ["orders.parquet"]
-    assert_frame_equal(read(tmp_path), OLD)
+    assert_frame_equal(stored(tmp_path), OLD)
 
 
 ENDLESS_WRITE = """
@@ -573,10 +578,10 @@ def test_a_process_that_is_killed_while_it_writes_leaves_the_table_as_it_was(
 
     assert process.returncode == -signal.SIGKILL
     (unfinished,) = (name for name in files(tmp_path) if name.endswith(".tmp"))
-    assert_frame_equal(read(tmp_path), OLD)
+    assert_frame_equal(stored(tmp_path), OLD)
     # What it left behind is no table, and disturbs no later write.
     write(tmp_path, FRAME)
-    assert_frame_equal(read(tmp_path), FRAME)
+    assert_frame_equal(stored(tmp_path), FRAME)
     assert files(tmp_path) == [unfinished, "orders.parquet"]
 
 
@@ -599,7 +604,7 @@ def test_a_staged_file_becomes_the_table_by_a_rename(tmp_path: Path, staged: Sta
     assert (tmp_path / "tables" / "orders.parquet").stat().st_ino == inode
     assert not staged.path.exists()
     assert metadata["dagster/row_count"] == 3
-    assert_frame_equal(read(tmp_path / "tables"), FRAME)
+    assert_frame_equal(stored(tmp_path / "tables"), FRAME)
 
 
 def test_a_staged_file_on_another_file_system_is_copied(
@@ -618,7 +623,7 @@ def test_a_staged_file_on_another_file_system_is_copied(
 
     assert staged.path.exists()
     assert files(tmp_path / "tables") == ["orders.parquet"]
-    assert_frame_equal(read(tmp_path / "tables"), FRAME)
+    assert_frame_equal(stored(tmp_path / "tables"), FRAME)
 
 
 def test_what_is_derived_from_a_staged_file_is_written_and_leaves_the_file(
@@ -627,7 +632,7 @@ def test_what_is_derived_from_a_staged_file_is_written_and_leaves_the_file(
     write(tmp_path / "tables", staged.scan().filter(pl.col("order_id") > 1))
 
     assert staged.path.exists()
-    assert read(tmp_path / "tables")["order_id"].to_list() == [2, 3]
+    assert stored(tmp_path / "tables")["order_id"].to_list() == [2, 3]
 
 
 def test_the_directory_of_the_tables_says_where_a_rename_is_possible(tmp_path: Path) -> None:

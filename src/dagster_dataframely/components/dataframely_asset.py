@@ -11,26 +11,28 @@ import dagster as dg
 from pydantic import Field
 
 from dagster_dataframely.components.attributes import (
-    AssetAttribute,
     CheckGranularityAttribute,
     FilterAttribute,
     FunctionAttribute,
     InsAttribute,
     IOManagerKeyAttribute,
     MaxFailureSamplesAttribute,
-    OpAttribute,
     RedactAttribute,
-    RetryPolicyAttribute,
     RowSampleAttribute,
     SchemaAttribute,
-    SchemaComponent,
     SchemaRulesAttribute,
     StagingDirAttribute,
     StatisticsAttribute,
     StreamAttribute,
 )
+from dagster_dataframely.components.dagster_attributes import (
+    AssetAttribute,
+    OpAttribute,
+    RetryPolicyAttribute,
+)
 from dagster_dataframely.components.mistakes import Mistake, unknown_parameter
 from dagster_dataframely.components.scaffolding import DataframelyAssetScaffolder
+from dagster_dataframely.components.schema_component import SchemaComponent
 from dagster_dataframely.upstream.dagster_components import AssetSpecUpdateKwargs
 
 #: Attributes of an asset spec that are arguments of `dg.asset` too, under the same names.
@@ -158,8 +160,10 @@ class DataframelyAssetComponent(SchemaComponent):
 
     def mistakes(self) -> Iterator[Mistake]:
         """Yield what is wrong with attributes that only show it together."""
+        if not self.ins:
+            return
         parameters = list(inspect.signature(self.fn).parameters)
-        for name in self.ins or {}:
+        for name in self.ins:
             if name not in parameters:
                 sentence = unknown_parameter(name, self.fn.__name__, parameters)
                 yield Mistake(("ins", name), sentence)

@@ -26,8 +26,16 @@ def attributes_schema(schema: JsonSchema, *, text: Collection[str] = ()) -> Json
         text: Attributes that may be plain text although they may be something else too.
 
     Returns:
-        The schema, with nothing to be looked up under `$defs`.
+        The schema, with nothing to be looked up under `$defs`. A schema that contains itself, as that of a
+        subclass may, cannot be written so and stays as it is.
     """
+    try:
+        return _precise_attributes(schema, text)
+    except RecursionError:
+        return schema
+
+
+def _precise_attributes(schema: JsonSchema, text: Collection[str]) -> JsonSchema:
     definitions = schema.get("$defs", {})
     top = {key: value for key, value in schema.items() if key != "$defs"}
     properties = {

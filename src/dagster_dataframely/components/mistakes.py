@@ -1,34 +1,19 @@
-"""Mistakes in the attributes of a component, said in sentences with file and line.
+"""Mistakes in the attributes of a component, in sentences.
 
-Dagster reads attributes in three steps: the YAML must have the attributes' form, templates and references
-are resolved, and the results must have the attributes' types. Pydantic and Dagster find the mistakes; here
-each becomes one line that says where it is, what was found, what is allowed, and the nearest name.
+Pydantic finds them; here each becomes one line that says what was found, what is allowed, and the nearest
+name.
 """
 
 from __future__ import annotations
 
 import difflib
-import functools
 import re
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType, UnionType
-from typing import Annotated, Any, TypeVar, Union
+from typing import Any
 
-import dagster as dg
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-
-from dagster_dataframely.errors import DataframelyError
-from dagster_dataframely.upstream.dagster_components import (
-    ResolutionException,
-    YamlPath,
-    located_error,
-    with_cause_first,
-)
-
-T = TypeVar("T")
+from pydantic import BaseModel, ValidationError
 
 _SHOWN_LENGTH = 60
 
@@ -41,198 +26,12 @@ class Mistake:
     sentence: str
 
 
-# --- raising -----------------------------------------------------------------------------------------
-
-
-def located(resolve: Callable[[dg.ResolutionContext, Any], T]) -> Callable[..., T]:
-    """Make a resolver's errors say in their first line where the attribute stands and what is wrong."""
-
-    @functools.wraps(resolve)
-    def resolver(context: dg.ResolutionContext, value: Any) -> T:
-        try:
-            return resolve(context, value)
-        except Exception as error:
-            raise_located(context, error, written=value)
-
-    return resolver
-
-
-def raise_located(
-    context: dg.ResolutionContext,
-    error: Exception,
-    *,
-    written: object = None,
-    model: type[BaseModel] | None = None,
-    path: YamlPath = (),
-) -> typing.NoReturn:
-    """Raise an error again, with the place of the attribute it is about in its first line.
-
-    Args:
-        context: The context of the attribute, or of what contains it.
-        error: What was raised.
-        written: The value in the YAML file.
-        model: The model that the value was validated with, where it was.
-        path: From the context's value down to the attribute.
-
-    Raises:
-        ResolutionException: Always. The error of somebody else's code is its cause, with their traceback.
-    """
-    if isinstance(error, ResolutionException):
-        located = with_cause_first(error, context)
-        raise located.with_traceback(None) from error.__cause__
-    if isinstance(error, MistakesFound):
-        raise_mistakes(context, error.mistakes)
-    if isinstance(error, ValidationError):
-        raise_mistakes(context, mistakes_of(error, written, model))
-    if isinstance(error, DataframelyError) and error.__cause__ is None:
-        raise located_error(context, str(error), path) from None
-    error.__traceback__ = _outside_this_package(error.__traceback__)
-    raise located_error(context, _foreign_sentence(error), path) from error
-
-
-def raise_mistakes(context: dg.ResolutionContext, mistakes: Sequence[Mistake]) -> typing.NoReturn:
-    """Raise all mistakes of a component at once; the first line of the message is the first of them.
-
-    Raises:
-        ResolutionException: Always.
-    """
-    errors = [located_error(context, mistake.sentence, mistake.path) for mistake in mistakes]
-    raise ResolutionException("\n".join(str(error) for error in errors)) from None
-
-
-def _foreign_sentence(error: Exception) -> str:
-    if isinstance(error, DataframelyError):
-        return str(error)
-    first_line = next(iter(str(error).strip().splitlines()), "")
-    frames = list(_frames(error.__traceback__))
-    code = frames[-1].tb_frame.f_code if frames else None
-    # Where the last frame is nobody's whose file the reader has, the message has to do.
-    if code is None or "site-packages" in code.co_filename or code.co_filename.startswith("<"):
-        return f"{type(error).__name__}: {first_line}"
-    line = frames[-1].tb_lineno
-    return f"{type(error).__name__} in {Path(code.co_filename).name}, line {line}: {first_line}"
-
-
-def _outside_this_package(traceback: TracebackType | None) -> TracebackType | None:
-    """Drop the frames that lead to the user's code: this package's own, and those of the import system."""
-    here = str(Path(__file__).parent.parent)
-    for frame in _frames(traceback):
-        filename = frame.tb_frame.f_code.co_filename
-        if not filename.startswith(here) and "importlib" not in filename:
-            return frame
-    return traceback
-
-
-def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next
-
-
-# --- finding -----------------------------------------------------------------------------------------
-
-
-def read_attributes(
-    model: type[BaseModel], written: Mapping[str, Any], *, text: Collection[str] = ()
-) -> BaseModel:
-    """Validate the attributes as they were written.
-
-    Args:
-        model: The model that Dagster derives, in which every attribute may also be a template string.
-        written: The attributes.
-        text: Attributes that may be plain text although they may be something else too.
-
-    Returns:
-        The model of the attributes.
-
-    Raises:
-        MistakesFound: With all mistakes.
-    """
-    try:
-        read = model.model_validate(written)
-    except ValidationError as error:
-        raise MistakesFound(mistakes_of(error, written, model)) from None
-    mistakes = tuple(_plain_text_mistakes(read, exempt=text))
-    if mistakes:
-        raise MistakesFound(mistakes)
-    return read
-
-
 class MistakesFound(Exception):  # noqa: N818 - it carries them to where their place is known
     """Mistakes, on their way to where the file is known."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         super().__init__(mistakes)
         self.mistakes = mistakes
-
-
-def validate_type(annotation: Any, value: Any, path: tuple[str | int, ...]) -> tuple[Mistake, ...]:
-    """Return what is wrong with the type of a value that has been resolved."""
-    try:
-        _adapter(annotation).validate_python(value)
-    except ValidationError as error:
-        return tuple(
-            Mistake((*path, *mistake.path), mistake.sentence)
-            for mistake in mistakes_of(error, value, None, name=str(path[-1]))
-        )
-    return ()
-
-
-@functools.cache
-def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
-
-
-def is_template(value: str) -> bool:
-    """Return whether a string has something for Dagster to render."""
-    return "{{" in value or "{%" in value
-
-
-def template_alternative(annotation: Any) -> Any | None:
-    """Return the type without the string that stands for a template, or None where text is a value.
-
-    Dagster adds `str` last to the type of every attribute, so that it can be a template.
-    """
-    if not _is_union(annotation):
-        return None
-    *others, last = typing.get_args(annotation)
-    if last is not str or all(other is type(None) for other in others):
-        return None
-    if any(admits_text(other) for other in others):
-        return None
-    return Union[tuple(others)]  # noqa: UP007 - built from a tuple
-
-
-def admits_text(annotation: Any) -> bool:
-    """Return whether plain text is a value of a type."""
-    if typing.get_origin(annotation) is Annotated or _is_union(annotation):
-        return any(admits_text(argument) for argument in typing.get_args(annotation))
-    return annotation is str
-
-
-def _is_union(annotation: Any) -> bool:
-    return typing.get_origin(annotation) in (Union, UnionType)
-
-
-def _plain_text_mistakes(
-    read: BaseModel, *, exempt: Collection[str] = (), path: tuple[str | int, ...] = ()
-) -> Iterator[Mistake]:
-    """Yield strings that are no template, where only a template may be a string.
-
-    Dagster would take `deps: raw/customers` apart into its letters, and count `filter: maybe` as true.
-    """
-    for name in read.model_fields_set:
-        value = getattr(read, name)
-        if isinstance(value, BaseModel):
-            yield from _plain_text_mistakes(value, path=(*path, name))
-        if not isinstance(value, str) or is_template(value) or name in exempt:
-            continue
-        alternative = template_alternative(type(read).model_fields[name].annotation)
-        if alternative is not None:
-            yield from validate_type(alternative, value, (*path, name))
-
-
-# --- sentences ---------------------------------------------------------------------------------------
 
 
 def mistakes_of(
@@ -278,15 +77,18 @@ class _Place:
         name = f"{self.name}[{key}]" if isinstance(key, int) else str(key)
         return _Place((*self.path, key), name, model, self.root)
 
-    def branch(self, tag: str, models: Iterable[type[BaseModel]]) -> _Place:
+    def branch(self, tag: str) -> _Place:
         """The same value, read as one of the types that it may have."""
+        models = _all_models(self.root)
         model = next((model for model in models if model.__name__ == tag), self.model)
         return _Place(self.path, self.name, model, self.root)
 
 
-def _mistakes(
-    found: Sequence[_Found], value: Any, place: _Place, models: Sequence[type[BaseModel]] = ()
-) -> Iterator[Mistake]:
+def _mistakes(found: Sequence[_Found], value: Any, place: _Place) -> Iterator[Mistake]:
+    """Follow each error down the value.
+
+    A part of Pydantic's path that is no key of the value names one of the types that it may have.
+    """
     branches: dict[str, list[_Found]] = {}
     children: dict[str | int, list[_Found]] = {}
     for each in found:
@@ -299,9 +101,7 @@ def _mistakes(
         step.setdefault(head, []).append(_Found(tuple(rest), each.error))  # type: ignore[arg-type]
     if branches:
         tag, chosen = _best_branch(branches)
-        yield from _mistakes(
-            chosen, value, place.branch(tag, models or _all_models(place.root)), models
-        )
+        yield from _mistakes(chosen, value, place.branch(tag))
     for key, below in children.items():
         yield from _mistakes(below, value[key], place.child(key))
 
@@ -408,7 +208,6 @@ _ALLOWED = {
     "list": "is a list",
     "tuple": "is a list",
     "sequence": "is a list",
-    "set": "is a list",
     "dict": _A_MAPPING,
     "mapping": _A_MAPPING,
     "model": _A_MAPPING,
@@ -419,7 +218,7 @@ def _wrong_value(error: Mapping[str, Any], place: _Place) -> str:
     kind, context = error["type"], error.get("ctx") or {}
     shown = _short(error["input"])
     sentence = f"`{place.name}` is {shown}."
-    if kind in ("literal_error", "enum"):
+    if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
         nearest = difflib.get_close_matches(str(error["input"]), choices, n=1)
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
@@ -430,8 +229,6 @@ def _wrong_value(error: Mapping[str, Any], place: _Place) -> str:
     if kind == "is_instance_of":
         wanted = context["class"].rpartition(".")[2]
         return f"{sentence} Allowed is a template that gives {_a(wanted)}, `{{{{ ... }}}}`."
-    if kind in ("value_error", "assertion_error"):
-        return f"{sentence} {context['error']}"
     allowed = _ALLOWED.get(kind.partition("_")[0])
     if allowed is None:
         return f"{sentence} {error['msg']}."

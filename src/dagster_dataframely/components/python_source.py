@@ -89,10 +89,18 @@ def docstring_text(text: str) -> str:
     return line.replace("\\", "/").replace('"', "'").strip()
 
 
-def import_line(module: str, name: str) -> str:
-    """Return the line, or lines, that import a name from a module."""
-    line = f"from {module} import {name}"
-    return line if width(line) <= WIDTH else f"from {module} import (\n    {name},\n)"
+def import_line(module: str, *names: str) -> str:
+    """Return the line, or lines, that import names from a module, in isort's order.
+
+    Examples:
+        >>> import_line(".orders", "build_orders", "OrdersSchema")
+        'from .orders import OrdersSchema, build_orders'
+    """
+    ordered = sorted(names, key=lambda name: (not name[0].isupper(), name))
+    line = f"from {module} import {', '.join(ordered)}"
+    if width(line) <= WIDTH:
+        return line
+    return f"from {module} import (\n" + "".join(f"    {name},\n" for name in ordered) + ")"
 
 
 def assignment(name: str, value: ast.expr | str, *, indent: int = 0) -> str:

@@ -36,6 +36,7 @@ from dagster_dataframely.errors import DataframelyError, ScaffoldError
 # Each of these decides how Dagster loads a folder, so a folder that has one is taken.
 _COMPONENT_FILES = ("defs.yaml", "defs.yml", "component.yaml", "component.py", "definitions.py")
 
+_PACKAGE = "dagster_dataframely"
 _SCHEMA_MODULE = "schema"
 _FN_EXAMPLE = "my_project.sales.build_orders"
 _SCHEMA_EXAMPLE = "my_project.schemas.OrdersSchema"
@@ -133,7 +134,11 @@ class Target:
     @property
     def key(self) -> str:
         """The asset key, as text: `sales/orders`."""
-        return "/".join(identifier(part).strip("_") or "table" for part in self.path)
+        parts = [identifier(part).strip("_") or "table" for part in self.path]
+        if len(parts) == 1 and not _is_key(parts[0]):
+            # A table called `class`, say, or `2024`.
+            return f"table_{parts[0]}"
+        return "/".join(parts)
 
     @property
     def stem(self) -> str:
@@ -386,15 +391,17 @@ def _component_module(
     )
 
 
-def _import_blocks(names: Iterable[Named]) -> list[list[str]]:
-    """Return import lines in blocks, as isort has them: packages, the project's modules, relative."""
-    blocks: list[list[str]] = [["import dagster as dg"], [], []]
-    for name in sorted(names, key=lambda name: name.module):
-        package = name.module.partition(".")[0]
-        blocks[2 if not package else 0 if package == "dagster_dataframely" else 1].append(
-            name.import_line
-        )
-    return [block for block in blocks if block]
+def _import_blocks(imported: Iterable[Named]) -> list[list[str]]:
+    """Return import lines in isort's blocks: installed packages, the project's modules, relative."""
+    names: dict[str, list[str]] = {}
+    for each in imported:
+        names.setdefault(each.module, []).append(each.name)
+    installed, own, relative = ["import dagster as dg"], [], []
+    for module in sorted(names):
+        package = module.partition(".")[0]
+        block = relative if not package else installed if package == _PACKAGE else own
+        block.append(import_line(module, *names[module]))
+    return [block for block in (installed, own, relative) if block]
 
 
 def _from_data(
@@ -451,12 +458,28 @@ def _file_path(target: Target, file: Path) -> tuple[int | None, str]:
 
 
 def _checked_key(key: str) -> str:
-    if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", part) for part in key.split("/")):
+    if not _is_key(key):
         raise ScaffoldError(
             f"--key '{key}' is not an asset key: its parts have letters, digits, '_', '-' and '.', "
-            "and '/' stands between them, as in 'sales/orders'."
+            "and '/' stands between them, as in 'sales/orders'. A key of one part begins with a "
+            "letter, and is no word that Python or Dagster reserves."
         )
     return key
+
+
+def _is_key(key: str) -> bool:
+    """Say whether Dagster takes a text for an asset key, and in YAML for a text."""
+    parts = key.split("/")
+    if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", part) for part in parts):
+        return False
+    if len(parts) == 1 and not re.match(r"[A-Za-z_]", key):
+        # Quoted or not, Dagster's templates make a number of `2024`.
+        return False
+    try:
+        dg.asset(key=dg.AssetKey(parts))(lambda: None)
+    except dg.DagsterInvalidDefinitionError:
+        return False
+    return True
 
 
 def _existing(

@@ -33,8 +33,9 @@ EXACT_VALUES = 8_000_000
 #: About how many rows the median of a larger lazy frame is taken from; its rank is then off by 0.2 %.
 SAMPLED_ROWS = 100_000
 
-# So many columns are made contiguous at a time, for their medians.
-_MEDIANS_AT_ONCE = 4
+# So many columns are copied at a time for their medians: as many as there are threads, but no more than
+# memory should take.
+_MEDIANS_AT_ONCE = min(pl.thread_pool_size(), 4)
 # Polars gives quantiles as floats, which hold whole numbers up to here.
 _MAX_EXACT_FLOAT = 2**53
 # More than the 38 digits of a decimal and what a quotient adds.
