@@ -102,5 +102,23 @@ dev: $(INSTALLED) ## Open the example in the Dagster app
 report: $(INSTALLED) ## Report on the last run of the example again
 	@$(RUN) python -m nyc_flights.report
 
+# --- benchmarks ----------------------------------------------------------------------------------
+
+BENCH_ARGS ?=
+.PHONY: bench bench-big bench-load
+
+$(VENV)/.installed-bench: $(INSTALLED)
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --group bench
+	@touch $@
+
+bench: $(VENV)/.installed-bench ## Measure validation in memory beside other ways
+	@$(RUN) python -m benchmarks.in_memory $(BENCH_ARGS)
+
+bench-big: $(VENV)/.installed-bench ## Measure it for tables larger than memory
+	@$(RUN) python -m benchmarks.larger_than_memory $(BENCH_ARGS)
+
+bench-load: $(VENV)/.installed-bench ## Measure how long projects take to load
+	@$(RUN) python -m benchmarks.loading $(BENCH_ARGS)
+
 clean: ## Remove the environments and every cache
 	@rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -375,6 +375,73 @@ def test_a_rule_over_all_rows_is_held_to_the_rows_that_are_kept() -> None:
     assert outcome.written.keys() == {ERROR_ROWS}
 
 
+X = pl.col("x")
+
+# Each row: a rule that looks at other rows, values of `x` that satisfy it, and the position of the
+# row that is dropped, after which it does not hold any more.
+RULES_OVER_ROWS = [
+    pytest.param(X.sum() == 3, [1, 2], 0, id="aggregate"),
+    pytest.param(X.sum().over(X % 2) != 3, [1, 3, 2], 0, id="over"),
+    pytest.param(pl.len() >= 3, [1, 2, 3], 0, id="length"),
+    pytest.param(X.mean() * 2 >= X, [0, 0, 4, 4], 2, id="mean"),
+    pytest.param(X - X.shift(1) <= 2, [0, 2, 4], 1, id="shift"),
+    pytest.param(X.diff() == 1, [0, 1, 2], 1, id="difference"),
+    pytest.param(X.cum_sum() <= 3, [3, -2, 2], 1, id="cumulative sum"),
+    pytest.param(X.rolling_sum(2, min_samples=1) <= 4, [3, 0, 3], 1, id="rolling sum"),
+    pytest.param(X.rank() == X, [1, 2, 3], 1, id="rank"),
+    pytest.param(X.reverse() == X, [1, 2, 1], 2, id="reverse"),
+    pytest.param(X.is_duplicated(), [1, 1], 0, id="duplicates"),
+    pytest.param(pl.struct("x").is_duplicated(), [1, 1], 0, id="duplicates of a struct"),
+    pytest.param(X.first() + 1 != X, [1, 3, 4], 0, id="first"),
+    pytest.param(X.arg_min() == 0, [0, 5, 3], 0, id="position of the minimum"),
+    pytest.param(X.forward_fill().is_not_null(), [1, None, 2], 0, id="forward fill"),
+    pytest.param(X.null_count() == 1, [None, 1], 0, id="null count"),
+    pytest.param(pl.int_range(pl.len()) == X, [0, 1, 2], 0, id="row number"),
+    pytest.param(X.rle_id() == X, [0, 1, 2], 0, id="runs"),
+    pytest.param((X == 0) | (X - 1).is_in(X.implode()), [0, 1, 2], 1, id="membership"),
+    pytest.param(pl.max_horizontal(X, X.max()) == 3, [1, 3], 1, id="across columns"),
+    pytest.param(pl.concat_list(X, X.shift(1)).list.sum() <= 4, [3, 0, 3], 1, id="list"),
+    pytest.param(X.cast(pl.String).str.join("") == "12", [1, 2], 0, id="joined text"),
+    pytest.param(pl.when(X > 0).then(X.count() >= 2).otherwise(True), [1, 2], 0, id="branch"),
+    pytest.param(
+        X.map_batches(lambda x: x.is_in([x.len() - 2]), return_dtype=pl.Boolean),
+        [0, 0],
+        0,
+        id="Python function of the column",
+    ),
+]
+
+
+@both_frames
+@pytest.mark.parametrize(("rule", "values", "dropped"), RULES_OVER_ROWS)
+def test_however_a_rule_looks_at_other_rows_it_holds_for_what_is_written(
+    rule: pl.Expr, values: list[int | None], dropped: int, kind: Callable[[Any], Any]
+) -> None:
+    class Schema(dy.Schema):
+        x = dy.Int64(nullable=True)
+        keep = dy.Bool(check=lambda keep: keep)
+
+        @dy.rule()
+        def looks_around(cls) -> pl.Expr:
+            return rule
+
+    frame = pl.DataFrame(
+        {"x": values, "keep": [position != dropped for position in range(len(values))]},
+        schema={"x": pl.Int64, "keep": pl.Boolean},
+    )
+    kept, failure = Schema.filter(frame)
+    assert failure.counts() == {"keep|check": 1}
+    assert not Schema.is_valid(kept)
+
+    outcome = call(returning(Schema, kind(frame), filter=True))
+
+    assert outcome.checks["dy_rule__looks_around"].verdict == "ERROR"
+    if outcome.success:
+        assert Schema.is_valid(outcome.written["orders"])
+    else:
+        assert outcome.error == "NoValidRowsError"
+
+
 def test_a_warn_rule_over_groups_holds_no_row_back() -> None:
     class Schema(InvoiceLinesSchema):
         __dagster_dataframely__ = {"severity": {"one_main_line": "warn"}}

@@ -15,8 +15,10 @@ import dagster as dg
 import polars as pl
 import pytest
 import yaml
+from click.testing import CliRunner, Result
 from dagster.components.component_scaffolding import scaffold_object
 from dagster.components.testing import DefsFolderSandbox, create_defs_folder_sandbox
+from dagster_dg_cli.cli import cli
 
 from dagster_dataframely import DataframelyAsset
 from dagster_dataframely.components.scaffolding import DataframelyAssetScaffoldParams
@@ -503,19 +505,17 @@ def test_a_component_is_not_half_written(
 # --- the command ----------------------------------------------------------------------------------
 
 
-class Shell:
-    """The `dg` command of this environment, in a project that `create-dagster` has made."""
+class Shop:
+    """A project that `create-dagster` has made, and the `dg` command of this environment in it."""
 
     def __init__(self, folder: Path) -> None:
-        self.project = folder / "shop"
-        scripts = Path(sys.executable).parent
+        self.root = folder / "shop"
+        self.package = self.root / "src" / "shop"
         self.environment = {
             **os.environ,
-            "PATH": os.pathsep.join([str(scripts), os.environ["PATH"]]),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             # The project is not installed.
-            "PYTHONPATH": str(self.project / "src"),
-            # Lines are not broken where a terminal would end.
-            "COLUMNS": "300",
+            "PYTHONPATH": str(self.root / "src"),
         }
         self.environment.pop("DAGSTER_HOME", None)
         created = self.run("create-dagster", "project", "shop", "--no-uv-sync", cwd=folder)
@@ -525,68 +525,62 @@ class Shell:
         """Run a command in the project."""
         return subprocess.run(
             command,
-            cwd=cwd or self.project,
+            cwd=cwd or self.root,
             env=self.environment,
             capture_output=True,
             text=True,
             check=False,
         )
 
-    def scaffold(self, path: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """Run `dg scaffold defs` for this package's component type."""
-        return self.run("dg", "scaffold", "defs", TYPE, path, *options)
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    shop = Shop(tmp_path)
+    monkeypatch.chdir(shop.root)
+    return shop
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    return Shell(tmp_path_factory.mktemp("projects"))
+def dg_scaffold(path: str, *options: str) -> Result:
+    """Run `dg scaffold defs` for this package's component type, in this process."""
+    return CliRunner().invoke(cli, ["scaffold", "defs", TYPE, path, *options])
 
 
-def test_dg_scaffolds_checks_and_launches(shell: Shell) -> None:
-    (shell.project / "src" / "shop" / "tables.py").write_text(TABLES)
-    (shell.project / "data").mkdir()
-    (shell.project / "data" / "état des ventes.csv").write_text(
+def test_dg_scaffolds_checks_and_launches(shop: Shop) -> None:
+    (shop.package / "tables.py").write_text(TABLES)
+    (shop.root / "data").mkdir()
+    (shop.root / "data" / "état des ventes.csv").write_text(
         "N° de commande,Prénom du client,Montant (€),Date d'achat,vide\n"
         "1,Zoé,12.5,2024-01-03,\n2,Åsa,,2024-01-04,\n",
         encoding="utf-8",
     )
+    existing = ["--fn", "shop.tables.read_orders", "--schema", "shop.tables.OrdersSchema"]
 
     for arguments in (
-        ["sales/orders"],
         ["sales/refunds", "--format", "python", "--filter", "true"],
         ["ventes/état des-ventes", "--from-data", "data/état des ventes.csv"],
-        [
-            "stock",
-            "--fn",
-            "shop.tables.read_orders",
-            "--schema",
-            "shop.tables.OrdersSchema",
-            "--key",
-            "a/b",
-        ],
+        ["stock", *existing, "--key", "raw/stock"],
     ):
-        scaffolded = shell.scaffold(*arguments)
-        assert scaffolded.returncode == 0, scaffolded.stderr
+        assert dg_scaffold(*arguments).exit_code == 0
+
     one_process = '{"execution": {"config": {"in_process": {}}}}'
     for command in (
+        ["scaffold", "defs", TYPE, "sales/orders"],
         ["check", "yaml"],
         ["check", "defs"],
         ["launch", "--assets", "*", "--config-json", one_process],
     ):
-        result = shell.run("dg", *command)
+        result = shop.run("dg", *command)
         assert result.returncode == 0, result.stdout + result.stderr
-        assert "dagster_dataframely" not in "".join(
-            line for line in result.stderr.splitlines() if "Warning" in line
-        )
+        warnings = [line for line in result.stderr.splitlines() if "Warning" in line]
+        assert not [line for line in warnings if "dagster_dataframely" in line]
 
 
-def test_dg_shows_a_refusal_as_one_sentence(shell: Shell) -> None:
-    refused = shell.scaffold("returns/orders", "--from-data", "returns.xlsx")
+def test_dg_shows_a_refusal_as_one_sentence(shop: Shop) -> None:
+    refused = dg_scaffold("returns/orders", "--from-data", "returns.xlsx")
 
-    assert refused.returncode == 1
-    assert refused.stderr.splitlines()[-1] == "Error: There is no file 'returns.xlsx'."
-    assert "Traceback" not in refused.stderr
-    assert not (shell.project / "src" / "shop" / "defs" / "returns").exists()
+    assert refused.exit_code == 1
+    assert refused.output.splitlines()[1:] == ["Error: There is no file 'returns.xlsx'."]
+    assert not (shop.package / "defs" / "returns").exists()
 
 
 def test_a_misspelt_option_in_json_is_refused(sandbox: DefsFolderSandbox) -> None:

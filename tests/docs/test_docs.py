@@ -25,7 +25,7 @@ import shlex
 import sys
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import dagster as dg
@@ -33,6 +33,9 @@ import pytest
 from click.testing import CliRunner
 from dagster_dg_cli.cli import cli
 from markdown_it import MarkdownIt
+
+import dagster_dataframely as dd
+from dagster_dataframely.core.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -154,13 +157,17 @@ class Reader:
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         value = None
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(tree, str(self.page), "exec"), vars(self.namespace))
+            exec(self.compile(tree, "exec"), vars(self.namespace))
             if isinstance(last, ast.Expr):
-                expression = compile(ast.Expression(last.value), str(self.page), "eval")
+                expression = self.compile(ast.Expression(last.value), "eval")
                 value = eval(expression, vars(self.namespace))
         return printed.getvalue() + (
             "" if value is None else pprint.pformat(value, sort_dicts=False)
         )
+
+    def compile(self, tree: ast.AST, mode: str) -> types.CodeType:
+        """Compile Python of the page, which does not inherit this module's postponed annotations."""
+        return compile(tree, str(self.page), mode, dont_inherit=True)
 
     def load_error(self) -> str | None:
         """Load the project as `dg check defs` does, and return the first line of what is wrong."""
@@ -226,6 +233,35 @@ def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
         linked = (page.parent / path).resolve() if path else page
         assert linked.exists(), f"{page.name} links to '{target}', which is not there."
         assert not heading or heading in headings(linked), f"{target} has no such heading."
+
+
+NAMES = {
+    "reference.md": [
+        *(f"dd.{name}" for name in dd.__all__),
+        *(
+            name
+            for name in vars(dd.errors)
+            if name.endswith("Error") and name != "DataframelyError"
+        ),
+        *dd.wiring.__all__,
+        *dd.data.__all__,
+    ],
+    "settings.md": [field.name for field in fields(Settings)],
+    "components.md": [
+        field.alias or name for name, field in dd.DataframelyAsset.model_fields.items()
+    ],
+}
+
+
+@pytest.mark.parametrize(("page", "name"), [(page, name) for page in NAMES for name in NAMES[page]])
+def test_what_a_page_lists_is_complete(page: str, name: str) -> None:
+    tables = [
+        line
+        for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ")
+    ]
+
+    assert any(re.search(rf"`{re.escape(name)}(\(|`)", line) for line in tables)
 
 
 def headings(page: Path) -> set[str]:

@@ -27,7 +27,7 @@ from dagster_dataframely.storage.parquet_io_manager import (
     ParquetFileIOManager,
     ParquetIOManager,
 )
-from dagster_dataframely.storage.staged import StagedParquet
+from dagster_dataframely.core.staged import StagedParquet
 
 FRAME = pl.DataFrame({"order_id": [1, 2, 3], "amount": [10.0, None, 2.5]})
 OLD = pl.DataFrame({"order_id": [0], "amount": [0.0]})
@@ -679,6 +679,50 @@ def test_a_partition_can_be_kept_there_too(memory: str) -> None:
     rows = all_days(memory, pl.LazyFrame, first="2026-01-01", last="2026-01-02")  # type: ignore[arg-type]
 
     assert rows.collect()["order_id"].to_list() == [1, 2]
+
+
+def test_credentials_may_come_from_the_environment(
+    memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: list[dict[str, Any]] = []
+
+    def connect(path: str, **given: Any) -> UPath:
+        options.append(given)
+        return UPath(path, **given)
+
+    monkeypatch.setenv("KEY_OF_THE_TEST", "a key")
+    monkeypatch.setattr(parquet_io_manager, "UPath", connect)
+    io_manager = ParquetIOManager(
+        base_dir=memory,
+        storage_options={"client": {"key": dg.EnvVar("KEY_OF_THE_TEST")}, "retries": 2},
+    )
+
+    @dg.asset
+    def orders() -> pl.DataFrame:
+        return FRAME
+
+    result = dg.materialize([orders], resources={"io_manager": io_manager})
+
+    assert result.success
+    assert options == [{"client": {"key": "a key"}, "retries": 2}]
+
+
+def test_a_credential_that_is_not_in_the_environment_is_named(memory: str) -> None:
+    io_manager = ParquetIOManager(
+        base_dir=memory, storage_options={"key": dg.EnvVar("NOT_SET_IN_THE_TEST")}
+    )
+
+    @dg.asset
+    def orders() -> pl.DataFrame:
+        return FRAME
+
+    with pytest.raises(dg.DagsterResourceFunctionError) as raised:
+        dg.materialize([orders], resources={"io_manager": io_manager})
+
+    assert str(raised.value.__cause__) == (
+        "The `storage_options` of ParquetIOManager take 'key' from the environment variable "
+        "NOT_SET_IN_THE_TEST, which is not set."
+    )
 
 
 def test_a_write_that_fails_there_leaves_the_table_as_it_was(memory: str) -> None:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from dagster_dataframely.components.located import located
 from dagster_dataframely.components.references import resolve_function, resolve_schema
-from dagster_dataframely.components.written import is_template
+from dagster_dataframely.components.templates import render
 
 if TYPE_CHECKING:
     import dataframely as dy
@@ -30,17 +30,8 @@ else:
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=0)]
 
 
-def _render(context: dg.ResolutionContext, value: Any) -> Any:
-    """Render templates, and leave plain text alone: Dagster would make a number of a column named "007"."""
-    if isinstance(value, (list, tuple)):
-        return [_render(context.at_path(index), each) for index, each in enumerate(value)]
-    if isinstance(value, str) and not is_template(value):
-        return value
-    return context.resolve_value(value, as_type=object)
-
-
 def _resolve_folder(context: dg.ResolutionContext, value: Any) -> Path | None:
-    rendered = _render(context, value)
+    rendered = render(context, value)
     return rendered if rendered is None else Path(rendered)
 
 
@@ -87,7 +78,7 @@ SchemaAttribute: TypeAlias = Annotated[
 FilterAttribute: TypeAlias = Annotated[
     bool,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=bool,
         inject_before_resolve=False,
         description=(
@@ -102,7 +93,7 @@ FilterAttribute: TypeAlias = Annotated[
 StreamAttribute: TypeAlias = Annotated[
     bool,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=bool,
         inject_before_resolve=False,
         description=(
@@ -117,7 +108,7 @@ StreamAttribute: TypeAlias = Annotated[
 CheckGranularityAttribute: TypeAlias = Annotated[
     Literal["rule", "column", "schema"] | None,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=Literal["rule", "column", "schema"] | None,
         inject_before_resolve=False,
         description=(
@@ -132,7 +123,7 @@ CheckGranularityAttribute: TypeAlias = Annotated[
 SchemaRulesAttribute: TypeAlias = Annotated[
     Literal["collapsed", "per_rule"] | None,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=Literal["collapsed", "per_rule"] | None,
         inject_before_resolve=False,
         description=(
@@ -148,7 +139,7 @@ SchemaRulesAttribute: TypeAlias = Annotated[
 StatisticsAttribute: TypeAlias = Annotated[
     bool | None,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=bool | None,
         inject_before_resolve=False,
         description=(
@@ -163,7 +154,7 @@ StatisticsAttribute: TypeAlias = Annotated[
 MaxFailureSamplesAttribute: TypeAlias = Annotated[
     Count | None,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=Count | None,
         inject_before_resolve=False,
         description=(
@@ -178,7 +169,7 @@ MaxFailureSamplesAttribute: TypeAlias = Annotated[
 RowSampleAttribute: TypeAlias = Annotated[
     Count | None,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=Count | None,
         inject_before_resolve=False,
         description=(
@@ -193,7 +184,7 @@ RowSampleAttribute: TypeAlias = Annotated[
 RedactAttribute: TypeAlias = Annotated[
     Sequence[str] | None,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=Sequence[str] | None,
         inject_before_resolve=False,
         description=(
@@ -236,7 +227,7 @@ InsAttribute: TypeAlias = Annotated[
 IOManagerKeyAttribute: TypeAlias = Annotated[
     str | None,
     dg.Resolver(
-        located(_render),
+        located(render),
         model_field_type=str | None,
         inject_before_resolve=False,
         description=(

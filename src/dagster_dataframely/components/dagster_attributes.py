@@ -15,9 +15,9 @@ from pydantic import Field
 from dagster_dataframely.components.attributes import Count
 from dagster_dataframely.components.located import located
 from dagster_dataframely.components.mistakes import Mistake, MistakesFound
+from dagster_dataframely.components.templates import is_template, render
 from dagster_dataframely.components.written import (
     admits_text,
-    is_template,
     read_attributes,
     validate_type,
 )
@@ -31,7 +31,7 @@ from dagster_dataframely.upstream.dagster_components import (
 def _resolve_asset(context: dg.ResolutionContext, attributes: Any) -> Mapping[str, Any]:
     """Resolve the asset attributes that were written, and hold each against its type."""
     if isinstance(attributes, str):
-        attributes = context.resolve_value(attributes)
+        attributes = render(context, attributes)
         if isinstance(attributes, Mapping):
             attributes = read_attributes(AssetSpecUpdateKwargs.model(), attributes)
     if attributes is None:
@@ -101,7 +101,7 @@ def _spec_attributes() -> frozenset[str]:
 def _resolve_op(context: dg.ResolutionContext, op: Any) -> OpSpec | None:
     """Resolve the attributes of the step."""
     if isinstance(op, str):
-        op = context.resolve_value(op)
+        op = render(context, op)
         if isinstance(op, Mapping):
             op = read_attributes(OpSpec.model(), op)
     if op is None or isinstance(op, OpSpec):
@@ -162,7 +162,7 @@ class RetryPolicyAttributes(dg.Resolvable, dg.Model):
 def _resolve_retry_policy(context: dg.ResolutionContext, policy: Any) -> dg.RetryPolicy | None:
     """Make Dagster's retry policy of its attributes."""
     if isinstance(policy, str):
-        policy = context.resolve_value(policy)
+        policy = render(context, policy)
         if isinstance(policy, Mapping):
             policy = read_attributes(RetryPolicyAttributes.model(), policy)
     if policy is None or isinstance(policy, dg.RetryPolicy):

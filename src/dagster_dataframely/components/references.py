@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from dagster_dataframely.components.templates import render
 from dagster_dataframely.errors import InvalidReferenceError, InvalidSchemaError
 from dagster_dataframely.upstream.dagster_components import defs_folder_module
 
@@ -47,7 +48,7 @@ def resolve_function(context: dg.ResolutionContext, reference: Any) -> Callable[
         >>> resolve_function(dg.ResolutionContext.default(), "os.path.join").__name__
         'join'
     """
-    rendered: object = context.resolve_value(reference, as_type=object)
+    rendered: object = render(context, reference)
     if not isinstance(rendered, str):
         return _checked_function(rendered, _shown(rendered))
     found = load_reference(
@@ -73,7 +74,7 @@ def resolve_schema(context: dg.ResolutionContext, reference: Any) -> type[dy.Sch
         InvalidReferenceError: The reference names nothing, or something that is not a schema.
         Exception: Whatever the schema's own module raises when it is imported.
     """
-    rendered: object = context.resolve_value(reference, as_type=object)
+    rendered: object = render(context, reference)
     if not isinstance(rendered, str):
         return _checked_schema(rendered, _shown(rendered))
     found = load_reference(

@@ -396,12 +396,12 @@ def _import_blocks(imported: Iterable[Named]) -> list[list[str]]:
     names: dict[str, list[str]] = {}
     for each in imported:
         names.setdefault(each.module, []).append(each.name)
-    installed, own, relative = ["import dagster as dg"], [], []
+    blocks: list[list[str]] = [["import dagster as dg"], [], []]
     for module in sorted(names):
         package = module.partition(".")[0]
-        block = relative if not package else installed if package == _PACKAGE else own
-        block.append(import_line(module, *names[module]))
-    return [block for block in (installed, own, relative) if block]
+        block = 2 if not package else 0 if package == _PACKAGE else 1
+        blocks[block].append(import_line(module, *names[module]))
+    return [block for block in blocks if block]
 
 
 def _from_data(

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Union
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from dagster_dataframely.components.mistakes import Mistake, MistakesFound, mistakes_of
+from dagster_dataframely.components.templates import is_template
 
 
 def read_attributes(
@@ -58,11 +59,6 @@ def validate_type(annotation: Any, value: Any, path: tuple[str | int, ...]) -> t
 @functools.cache
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
     return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
-
-
-def is_template(value: str) -> bool:
-    """Return whether a string has something for Dagster to render."""
-    return "{{" in value or "{%" in value
 
 
 def template_alternative(annotation: Any) -> Any | None:

@@ -47,7 +47,8 @@ def sample_table(
         >>> table.records[0].data
         {'id': 7, 'paid': 'NaN'}
     """
-    names = [name for name in dict.fromkeys([*first, *frame.columns]) if name in frame.columns]
+    dtypes = frame.schema
+    names = [name for name in dict.fromkeys([*first, *dtypes]) if name in dtypes]
     values = {
         name: [REDACTED] * frame.height if name in redact else json_values(frame.get_column(name))
         for name in names
@@ -59,9 +60,7 @@ def sample_table(
         ],
         schema=dg.TableSchema(
             columns=[
-                dg.TableColumn(
-                    name, dtype_text(frame.schema[name], show_categories=name not in redact)
-                )
+                dg.TableColumn(name, dtype_text(dtypes[name], show_categories=name not in redact))
                 for name in names
             ]
         ),

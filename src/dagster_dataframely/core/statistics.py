@@ -33,8 +33,8 @@ EXACT_VALUES = 8_000_000
 #: About how many rows the median of a larger lazy frame is taken from; its rank is then off by 0.2 %.
 SAMPLED_ROWS = 100_000
 
-# So many columns are copied at a time for their medians: as many as there are threads, but no more than
-# memory should take.
+# So many columns in chunks are copied at a time for their medians: as many as there are threads, but no
+# more than memory should take.
 _MEDIANS_AT_ONCE = min(pl.thread_pool_size(), 4)
 # Polars gives quantiles as floats, which hold whole numbers up to here.
 _MAX_EXACT_FLOAT = 2**53
@@ -273,10 +273,12 @@ def _medians(
     if not wanted:
         return {}
     numbers = _numbers(frame, rows, [column.name for column in wanted], is_exact=is_exact)
+    # The median of a column in many chunks takes several times as long as that of one in one piece.
+    is_chunked = any(chunks > 1 for chunks in numbers.n_chunks("all"))
+    at_once = _MEDIANS_AT_ONCE if is_chunked else len(wanted)
     medians: dict[str, JsonScalar] = {}
-    for start in range(0, len(wanted), _MEDIANS_AT_ONCE):
-        batch = wanted[start : start + _MEDIANS_AT_ONCE]
-        # The median of a column in many chunks takes several times as long as that of one in one piece.
+    for start in range(0, len(wanted), at_once):
+        batch = wanted[start : start + at_once]
         part = numbers.select(pl.nth(range(start, start + len(batch)))).rechunk()
         floats = [column.name for column in batch if not isinstance(column.dtype, pl.Decimal)]
         found = part.select(cs.by_name(floats).median())

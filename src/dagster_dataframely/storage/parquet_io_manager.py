@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import io
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from pydantic import Field, field_validator
 from upath import UPath
 
 from dagster_dataframely.errors import InvalidReturnError, InvalidSettingError
-from dagster_dataframely.storage.staged import StagedParquet
+from dagster_dataframely.core.staged import StagedParquet
 
 Compression: TypeAlias = Literal["lz4", "uncompressed", "snappy", "gzip", "brotli", "zstd"]
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
@@ -62,7 +63,7 @@ class ParquetIOManager(dg.ConfigurableIOManagerFactory["ParquetFileIOManager"]):
         ...     return orders.select(pl.col("amount").sum())
         >>> storage = dd.ParquetIOManager(base_dir=tempfile.mkdtemp())
         >>> result = dg.materialize([orders, revenue], resources={"io_manager": storage})
-        >>> result.asset_value("revenue").item()
+        >>> result.asset_value("revenue").collect().item()
         12.5
     """
 
@@ -92,7 +93,7 @@ class ParquetIOManager(dg.ConfigurableIOManagerFactory["ParquetFileIOManager"]):
             assert context.instance is not None  # Only its type says that it may be.
             base_dir = context.instance.storage_directory()
         return ParquetFileIOManager(
-            UPath(base_dir, **(self.storage_options or {})),
+            UPath(base_dir, **_from_environment(self.storage_options or {})),
             compression=_compression(self.compression),
         )
 
@@ -230,6 +231,24 @@ def _described(context: dg.InputContext | dg.OutputContext) -> str:
 def _class_name(value: object) -> str:
     cls = type(value)
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _from_environment(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the variables that `dg.EnvVar` names, which Dagster does for whole settings only."""
+    read: dict[str, Any] = {}
+    for option, value in options.items():
+        if not isinstance(value, Mapping):
+            read[option] = value
+        elif set(value) == {"env"}:
+            read[option] = os.environ.get(value["env"])
+            if read[option] is None:
+                raise InvalidSettingError(
+                    f"The `storage_options` of ParquetIOManager take '{option}' from the environment "
+                    f"variable {value['env']}, which is not set."
+                )
+        else:
+            read[option] = _from_environment(value)
+    return read
 
 
 def _compression(value: object) -> Compression:
