@@ -388,6 +388,8 @@ RULES_OVER_ROWS = [
     pytest.param(X.diff() == 1, [0, 1, 2], 1, id="difference"),
     pytest.param(X.cum_sum() <= 3, [3, -2, 2], 1, id="cumulative sum"),
     pytest.param(X.rolling_sum(2, min_samples=1) <= 4, [3, 0, 3], 1, id="rolling sum"),
+    pytest.param(X.skew() < 0.5, [0, 0, 1, 1], 3, id="skew"),
+    pytest.param(X.unique(maintain_order=True).len() == 2, [1, 2], 0, id="distinct values"),
     pytest.param(X.rank() == X, [1, 2, 3], 1, id="rank"),
     pytest.param(X.reverse() == X, [1, 2, 1], 2, id="reverse"),
     pytest.param(X.is_duplicated(), [1, 1], 0, id="duplicates"),

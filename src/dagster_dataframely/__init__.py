@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from dagster_dataframely.components.dataframely_asset import (
         DataframelyAssetComponent,
     )
+    from dagster_dataframely.components.dataframely_checks import (
+        DataframelyChecksComponent,
+    )
     from dagster_dataframely.error_rows import ErrorRows, error_rows_spec
     from dagster_dataframely.storage.parquet_io_manager import ParquetIOManager
     from dagster_dataframely.table_checks import asset_checks
@@ -23,12 +26,17 @@ if TYPE_CHECKING:
 from dagster_dataframely.components.dataframely_asset import (
     DataframelyAssetComponent as DataframelyAsset,
 )
+from dagster_dataframely.components.dataframely_checks import (
+    DataframelyChecksComponent as DataframelyChecks,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DataframelyAsset",
     "DataframelyAssetComponent",
+    "DataframelyChecks",
+    "DataframelyChecksComponent",
     "ErrorRows",
     "ParquetIOManager",
     "asset",
@@ -43,6 +51,7 @@ __all__ = [
 # name of what it defines: importing it would put the module in the place of the name.
 _LAZY: dict[str, tuple[str, str | None]] = {
     "DataframelyAssetComponent": ("components.dataframely_asset", "DataframelyAssetComponent"),
+    "DataframelyChecksComponent": ("components.dataframely_checks", "DataframelyChecksComponent"),
     "ErrorRows": ("error_rows", "ErrorRows"),
     "ParquetIOManager": ("storage.parquet_io_manager", "ParquetIOManager"),
     "asset": ("asset_decorator", "asset"),

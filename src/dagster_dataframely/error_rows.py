@@ -106,7 +106,9 @@ def _storage_metadata(spec: dg.AssetSpec) -> dict[str, Any]:
 def _column_schema(columns: dg.TableSchema, asset: dg.AssetsDefinition) -> dg.TableSchema:
     """Return the columns of the error rows: they broke constraints, so none is promised of them."""
     data = [
-        dg.TableColumn(column.name, type=column.type, description=column.description)
+        dg.TableColumn(
+            column.name, type=column.type, description=column.description, tags=column.tags
+        )
         for column in columns.columns
     ]
     rules = [rule for spec in asset.check_specs for rule in _rules_of(spec)]

@@ -68,7 +68,7 @@ def asset_checks(
         staging_dir: As in `dd.asset`.
         partitions_def: The partitions to check one at a time; those of the asset.
         automation_condition: When to execute the checks.
-        name: The name of the op. By default `<asset>_checks`.
+        name: The name of the op. By default the key's parts, then `checks`, separated by underscores.
         ins: As in `dg.multi_asset_check`.
         required_resource_keys: As in `dg.multi_asset_check`.
         resource_defs: As in `dg.multi_asset_check`.
@@ -92,7 +92,75 @@ def asset_checks(
         >>> [(result.check_name, result.passed) for result in checks()]
         [('dy_schema__columns', True), ('dy_schema__rules', False)]
     """
-    used_by = "dd.asset_checks"
+    return build_checks(
+        schema,
+        asset=asset,
+        used_by="dd.asset_checks",
+        fn=fn,
+        blocking=blocking,
+        stream=stream,
+        check_granularity=check_granularity,
+        schema_rules=schema_rules,
+        max_failure_samples=max_failure_samples,
+        redact=redact,
+        staging_dir=staging_dir,
+        partitions_def=partitions_def,
+        automation_condition=automation_condition,
+        name=name,
+        ins=ins,
+        required_resource_keys=required_resource_keys,
+        resource_defs=resource_defs,
+        op_tags=op_tags,
+        retry_policy=retry_policy,
+        pool=pool,
+    )
+
+
+def build_checks(
+    schema: object,
+    *,
+    asset: Any,
+    used_by: str,
+    fn: Callable[..., Any] | None,
+    blocking: bool,
+    stream: bool,
+    partitions_def: dg.PartitionsDefinition[Any] | None,
+    automation_condition: dg.AutomationCondition[Any] | None,
+    name: str | None = None,
+    redact: Iterable[str] | None = None,
+    required_resource_keys: AbstractSet[str] | None = None,
+    check_granularity: CheckGranularity | None = None,
+    schema_rules: SchemaRules | None = None,
+    max_failure_samples: int | None = None,
+    staging_dir: str | Path | None = None,
+    **arguments: Any,
+) -> dg.AssetChecksDefinition:
+    """Build the checks of a schema on an asset, for the function and for the component.
+
+    Args:
+        schema: As in `asset_checks`.
+        asset: As in `asset_checks`, and so are all that follow but the two below.
+        used_by: What builds the checks, for messages.
+        fn: See `asset_checks`.
+        blocking: See `asset_checks`.
+        stream: See `asset_checks`.
+        partitions_def: See `asset_checks`.
+        automation_condition: See `asset_checks`.
+        name: See `asset_checks`.
+        redact: See `asset_checks`.
+        required_resource_keys: See `asset_checks`.
+        check_granularity: See `asset_checks`.
+        schema_rules: See `asset_checks`.
+        max_failure_samples: See `asset_checks`.
+        staging_dir: See `asset_checks`.
+        **arguments: Further arguments of `dg.multi_asset_check`.
+
+    Returns:
+        The checks.
+
+    Raises:
+        DataframelyError: As `dd.asset_checks` raises.
+    """
     plan = plan_validation(
         schema,
         used_by=used_by,
@@ -106,11 +174,11 @@ def asset_checks(
             staging_dir=staging_dir,
         ),
     )
-    key = asset if isinstance(asset, dg.AssetKey) else _key_of(asset)
+    key = _key_of(asset)
     if fn is not None:
         refuse_function(fn, used_by=used_by)
     decorate = dg.multi_asset_check(
-        name=name or f"{'__'.join(key.path)}_checks",
+        name=name or f"{key.to_python_identifier()}_checks",
         specs=check_specs(
             plan,
             key,
@@ -118,12 +186,8 @@ def asset_checks(
             partitions_def=partitions_def,
             automation_condition=automation_condition,
         ),
-        ins=ins,
         required_resource_keys=set(required_resource_keys or ()),
-        resource_defs=resource_defs,
-        op_tags=op_tags,
-        retry_policy=retry_policy,
-        pool=pool,
+        **arguments,
     )
     compute = compute_function(
         fn or _loading(key),
@@ -134,9 +198,12 @@ def asset_checks(
 
 
 def _key_of(asset: Any) -> dg.AssetKey:
+    if isinstance(asset, dg.AssetKey):
+        return asset
     if isinstance(asset, (dg.AssetsDefinition, dg.AssetSpec)):
         return asset.key
-    return dg.AssetKey.from_coercible(asset)
+    # A text is a user string, as in `deps`: its parts are separated by "/".
+    return dg.AssetKey.from_user_string(asset) if isinstance(asset, str) else dg.AssetKey(asset)
 
 
 def _loading(key: dg.AssetKey) -> Callable[..., Any]:

@@ -17,7 +17,6 @@ import pytest
 from dagster_dataframely.core.column_schema import (
     ColumnError,
     column_errors,
-    error_rows_table_schema,
     table_schema,
 )
 from dagster_dataframely.core.constraints import constraint_text
@@ -372,25 +371,6 @@ def test_the_table_schema_of_a_wide_schema_is_strict_json() -> None:
     text = dg.serialize_value(dg.MetadataValue.table_schema(table_schema(schema)))
 
     assert len(json.loads(text)["schema"]["columns"]) == len(COLUMNS)
-
-
-def test_error_rows_have_the_columns_without_constraints_then_a_text_column_a_rule() -> None:
-    schema = schema_of(
-        order_id=dy.Int64(primary_key=True, description="The key.", metadata={"owner": "sales"}),
-        status=dy.Enum(["new"]),
-    )
-
-    result = error_rows_table_schema(schema, ["dy_rule__primary_key"])
-
-    assert [(column.name, column.type) for column in result.columns] == [
-        ("order_id", "Int64"),
-        ("status", "Enum(categories=['new'])"),
-        ("dy_rule__primary_key", "String"),
-    ]
-    assert result.columns[0].description == "The key."
-    assert result.columns[0].tags == {"owner": "sales"}
-    assert all(column.constraints == dg.TableColumnConstraints() for column in result.columns)
-    assert result.constraints.other == []
 
 
 # --- column errors ---------------------------------------------------------------------------------

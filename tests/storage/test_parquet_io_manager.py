@@ -20,6 +20,7 @@ from polars.testing import assert_frame_equal
 from storage_cases import PARTITIONINGS, polars_parquet
 from upath import UPath
 
+from dagster_dataframely.core.staged import StagedParquet
 from dagster_dataframely.errors import InvalidReturnError, InvalidSettingError
 from dagster_dataframely.storage import parquet_io_manager
 from dagster_dataframely.storage.parquet_io_manager import (
@@ -27,7 +28,6 @@ from dagster_dataframely.storage.parquet_io_manager import (
     ParquetFileIOManager,
     ParquetIOManager,
 )
-from dagster_dataframely.core.staged import StagedParquet
 
 FRAME = pl.DataFrame({"order_id": [1, 2, 3], "amount": [10.0, None, 2.5]})
 OLD = pl.DataFrame({"order_id": [0], "amount": [0.0]})

@@ -222,3 +222,12 @@ RetryPolicyAttribute: TypeAlias = Annotated[
         form_config=dg.ComponentFormConfig(label="Retry policy"),
     ),
 ]
+
+
+def _asset_attribute(name: str) -> Any:
+    """Return the type that Dagster gives an attribute of an asset, with how it is read from YAML."""
+    return typing.get_type_hints(AssetSpecUpdateKwargs, include_extras=True)[name]
+
+
+PartitionsDefAttribute: Any = _asset_attribute("partitions_def")
+AutomationConditionAttribute: Any = _asset_attribute("automation_condition")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import dagster as dg
@@ -33,13 +33,16 @@ from dagster_dataframely.components.python_source import (
 from dagster_dataframely.components.references import resolve_function, resolve_schema
 from dagster_dataframely.errors import DataframelyError, ScaffoldError
 
+if TYPE_CHECKING:
+    from dagster_dataframely.components.inferred_schema import InferredSchema
+
 # Each of these decides how Dagster loads a folder, so a folder that has one is taken.
 _COMPONENT_FILES = ("defs.yaml", "defs.yml", "component.yaml", "component.py", "definitions.py")
 
 _PACKAGE = "dagster_dataframely"
-_SCHEMA_MODULE = "schema"
-_FN_EXAMPLE = "my_project.sales.build_orders"
-_SCHEMA_EXAMPLE = "my_project.schemas.OrdersSchema"
+SCHEMA_MODULE = "schema"
+FN_EXAMPLE = "my_project.sales.build_orders"
+SCHEMA_EXAMPLE = "my_project.schemas.OrdersSchema"
 
 # One of these words is a truth value or nothing where it stands alone in YAML.
 _YAML_WORDS = {"false", "n", "no", "null", "off", "on", "true", "y", "yes"}
@@ -56,13 +59,13 @@ class DataframelyAssetScaffoldParams(BaseModel):
     fn: str | None = Field(
         default=None,
         description="An existing function that returns the rows; no function module is written.",
-        examples=[_FN_EXAMPLE],
+        examples=[FN_EXAMPLE],
     )
     schema_: str | None = Field(
         default=None,
         alias="schema",
         description="An existing Dataframely schema; no schema module is written.",
-        examples=[_SCHEMA_EXAMPLE],
+        examples=[SCHEMA_EXAMPLE],
     )
     from_data: str | None = Field(
         default=None,
@@ -149,7 +152,7 @@ class Target:
     def function(self) -> Named:
         """The function that returns the rows, in a module of the folder."""
         module = identifier(self.stem)
-        if module in (_SCHEMA_MODULE, "component", "definitions", "template_vars"):
+        if module in (SCHEMA_MODULE, "component", "definitions", "template_vars"):
             module = f"{module}_table"
         return Named(f".{module}", f"build_{self.stem}")
 
@@ -157,7 +160,7 @@ class Target:
     def schema(self) -> Named:
         """The schema, in a module of the folder."""
         stem = class_name(self.stem)
-        return Named(f".{_SCHEMA_MODULE}", f"{'Table' if stem[0].isdigit() else ''}{stem}Schema")
+        return Named(f".{SCHEMA_MODULE}", f"{'Table' if stem[0].isdigit() else ''}{stem}Schema")
 
 
 def write_component(
@@ -322,11 +325,11 @@ def _asset_files(
         raise ScaffoldError(
             "--from-data infers a schema, and --schema names one that exists. Give one of the two."
         )
-    key = target.key if params.key is None else _checked_key(params.key)
-    with _importing_from(target.project):
-        function = _existing(params.fn, "--fn", _FN_EXAMPLE, resolve_function) or target.function
+    key = target.key if params.key is None else checked_key(params.key, "--key")
+    with importing_from(target.project):
+        function = existing(params.fn, "--fn", FN_EXAMPLE, resolve_function) or target.function
         schema = (
-            _existing(params.schema_, "--schema", _SCHEMA_EXAMPLE, resolve_schema) or target.schema
+            existing(params.schema_, "--schema", SCHEMA_EXAMPLE, resolve_schema) or target.schema
         )
 
     files: dict[str, str] = {}
@@ -341,12 +344,12 @@ def _asset_files(
         schema_text, function_text = _from_data(
             target, params.from_data, names, renames=params.fn is None
         )
-        files[f"{_SCHEMA_MODULE}.py"] = schema_text
+        files[f"{SCHEMA_MODULE}.py"] = schema_text
         if params.fn is None:
             files[module] = function_text
     else:
         if params.schema_ is None:
-            files[f"{_SCHEMA_MODULE}.py"] = _render("schema.py", **names)
+            files[f"{SCHEMA_MODULE}.py"] = _render("schema.py", **names)
         if params.fn is None:
             template = "function.py" if params.schema_ is None else "empty_function.py"
             files[module] = _render(template, **names)
@@ -382,7 +385,7 @@ def _component_module(
         "component.py",
         key=key,
         component_class=component,
-        imports=_import_blocks(named),
+        imports=import_blocks(named),
         load=next(name for name in ("load", "load_component") if name != function.name),
         function=function.name,
         schema_class=schema.name,
@@ -391,7 +394,7 @@ def _component_module(
     )
 
 
-def _import_blocks(imported: Iterable[Named]) -> list[list[str]]:
+def import_blocks(imported: Iterable[Named]) -> list[list[str]]:
     """Return import lines in isort's blocks: installed packages, the project's modules, relative."""
     names: dict[str, list[str]] = {}
     for each in imported:
@@ -415,14 +418,7 @@ def _from_data(
     inferred = infer_from_file(file, schema=names["schema_class"], renames=renames)
     project_depth, path = _file_path(target, file)
     shown = docstring_text(file.name)
-    schema_module = _render(
-        "inferred_schema.py",
-        **names,
-        file=shown,
-        body=inferred.body,
-        has_proposals=inferred.has_proposals,
-        proposal_imports=inferred.proposal_imports,
-    )
+    schema_module = _schema_module(inferred, names, shown)
     function_module = _render(
         "file_function.py",
         **names,
@@ -435,6 +431,28 @@ def _from_data(
         renamed={quoted(old): quoted(new) for old, new in inferred.renamed.items()},
     )
     return schema_module, function_module
+
+
+def inferred_schema_module(given: str, key: str, schema: Named) -> str:
+    """Return the module of the schema that is inferred from a file."""
+    # Imported here for start-up time: it imports Dataframely and Polars.
+    from dagster_dataframely.components.inferred_schema import infer_from_file
+
+    file = Path(given)
+    inferred = infer_from_file(file, schema=schema.name, renames=False)
+    names = {"key": key, "schema_class": schema.name}
+    return _schema_module(inferred, names, docstring_text(file.name))
+
+
+def _schema_module(inferred: InferredSchema, names: Mapping[str, str], file: str) -> str:
+    return _render(
+        "inferred_schema.py",
+        **names,
+        file=file,
+        body=inferred.body,
+        has_proposals=inferred.has_proposals,
+        proposal_imports=inferred.proposal_imports,
+    )
 
 
 def _file_path(target: Target, file: Path) -> tuple[int | None, str]:
@@ -457,10 +475,11 @@ def _file_path(target: Target, file: Path) -> tuple[int | None, str]:
 # --- options --------------------------------------------------------------------------------------
 
 
-def _checked_key(key: str) -> str:
+def checked_key(key: str, option: str) -> str:
+    """Return the asset key that an option names, or say what a key looks like."""
     if not _is_key(key):
         raise ScaffoldError(
-            f"--key '{key}' is not an asset key: its parts have letters, digits, '_', '-' and '.', "
+            f"{option} '{key}' is not an asset key: its parts have letters, digits, '_', '-' and '.', "
             "and '/' stands between them, as in 'sales/orders'. A key of one part begins with a "
             "letter, and is no word that Python or Dagster reserves."
         )
@@ -482,7 +501,7 @@ def _is_key(key: str) -> bool:
     return True
 
 
-def _existing(
+def existing(
     reference: str | None,
     option: str,
     example: str,
@@ -519,7 +538,7 @@ def _told(error: Exception) -> str:
 
 
 @contextmanager
-def _importing_from(project: Path | None) -> Iterator[None]:
+def importing_from(project: Path | None) -> Iterator[None]:
     """Make a project's own modules importable, where it is not installed."""
     before = list(sys.path)
     if project is not None:

@@ -11,7 +11,7 @@ import dataframely as dy
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-from dagster_dataframely.core.constraints import column_constraints, constraint_text
+from dagster_dataframely.core.constraints import column_constraints
 from dagster_dataframely.core.dtypes import column_dtype_text, dtype_text
 from dagster_dataframely.core.rules import PRIMARY_KEY, read_rules
 from dagster_dataframely.core.samples import json_value
@@ -21,8 +21,6 @@ from dagster_dataframely.core.text import listed, shortened
 __all__ = [
     "ColumnError",
     "column_errors",
-    "constraint_text",
-    "error_rows_table_schema",
     "table_schema",
 ]
 
@@ -69,40 +67,21 @@ def table_schema(schema: type[dy.Schema]) -> dg.TableSchema:
     ]
     return dg.TableSchema(
         columns=[
-            _table_column(
+            dg.TableColumn(
                 name,
-                column,
-                constraints=dg.TableColumnConstraints(
+                # The constraints name the categories.
+                "Enum" if isinstance(column, dy.Enum) else column_dtype_text(column),
+                column.description,
+                dg.TableColumnConstraints(
                     nullable=column.nullable,
                     unique=column.unique or primary_key == [name],
                     other=column_constraints(column),
                 ),
+                _tags(column.metadata or {}),
             )
             for name, column in schema.columns().items()
         ],
         constraints=dg.TableConstraints(other=constraints),
-    )
-
-
-def error_rows_table_schema(schema: type[dy.Schema], rule_columns: Sequence[str]) -> dg.TableSchema:
-    """Return what the Columns tab shows of an asset's error rows.
-
-    Args:
-        schema: The asset's schema.
-        rule_columns: The columns that tell which rules a row failed, in their order.
-
-    Returns:
-        The schema's columns without constraints, because error rows are rows that break them, then one
-        String column a rule.
-    """
-    return dg.TableSchema(
-        columns=[
-            *(_table_column(name, column) for name, column in schema.columns().items()),
-            *(
-                dg.TableColumn(name, "String", "Whether the row is valid, invalid or unknown.")
-                for name in rule_columns
-            ),
-        ]
     )
 
 
@@ -139,19 +118,6 @@ def column_errors(
             hint = _difference(column, dtype, name, show_categories=show_categories)
             errors.append(ColumnError(name, expected, actual, hint))
     return tuple(errors)
-
-
-def _table_column(
-    name: str, column: dy.Column, constraints: dg.TableColumnConstraints | None = None
-) -> dg.TableColumn:
-    return dg.TableColumn(
-        name,
-        # Where there are constraints, they name the categories.
-        "Enum" if constraints and isinstance(column, dy.Enum) else column_dtype_text(column),
-        column.description,
-        constraints,
-        _tags(column.metadata or {}),
-    )
 
 
 def _tags(metadata: Mapping[str, object]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import dataframely as dy
 
-from dagster_dataframely.core.column_schema import constraint_text
+from dagster_dataframely.core.constraints import constraint_text
 from dagster_dataframely.core.naming import (
     COLUMN_SCHEMA_CHECK,
     SCHEMA_RULES_CHECK,

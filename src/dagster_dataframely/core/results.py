@@ -52,8 +52,11 @@ def _column_schema_result(outcome: Outcome, asset: dg.AssetKey) -> dg.AssetCheck
     metadata: dict[str, Any] = {}
     if errors:
         metadata["dataframely/column_errors"] = _table(
-            [("column", "string"), ("expected", "string"), ("actual", "string")],
-            [(error.column, error.expected, error.actual or "(missing)") for error in errors],
+            [(name, "string") for name in ("column", "expected", "actual", "hint")],
+            [
+                (error.column, error.expected, error.actual or "(missing)", error.hint or "")
+                for error in errors
+            ],
         )
     return dg.AssetCheckResult(
         asset_key=asset,

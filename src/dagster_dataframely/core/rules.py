@@ -12,6 +12,7 @@ from dagster_dataframely.core.severity import Severity, read_severities
 from dagster_dataframely.errors import InvalidSchemaError
 from dagster_dataframely.upstream.dataframely_schema import (
     NamedExpression,
+    column_of,
     rule_function,
     validation_rules,
 )
@@ -107,7 +108,8 @@ def read_rules(schema: type[dy.Schema]) -> tuple[Rule, ...]:
 def _read_rule(
     schema: type[dy.Schema], name: str, rule: NamedExpression, severity: Severity
 ) -> Rule:
-    column, separator, kind = name.partition("|")
+    column = column_of(schema, name)
+    kind = name if column is None else name.removeprefix(f"{column}|")
     expr: pl.Expr | None = None
     problem: str | None = None
     # A `@dy.rule()` function is the user's own code and runs here. Where it fails, the location still
@@ -124,11 +126,11 @@ def _read_rule(
                 f"it returned {_short(built)} of type {type(built).__name__}, where a rule returns a Polars "
                 "expression of Boolean values"
             )
-    function = rule_function(schema, name) if not separator else None
+    function = rule_function(schema, name) if column is None else None
     return Rule(
         name=name,
-        column=column if separator else None,
-        kind=kind if separator else name,
+        column=column,
+        kind=kind,
         severity=severity,
         expr=expr,
         problem=problem,

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import dataframely as dy
 
 from dagster_dataframely.errors import InvalidSeverityError
-from dagster_dataframely.upstream.dataframely_schema import validation_rules
+from dagster_dataframely.upstream.dataframely_schema import column_of, validation_rules
 
 Severity: TypeAlias = Literal["error", "warn"]
 
@@ -41,11 +41,11 @@ def read_severities(
     """
     names = list(rules)
     severities: dict[str, Severity] = dict.fromkeys(names, "error")
-    schema_rules = [name for name in names if "|" not in name]
-    severities |= _schema_severities(schema, schema_rules)
+    owners = {name: column_of(schema, name) for name in names}
+    severities |= _schema_severities(schema, [name for name in names if owners[name] is None])
     for column in schema.columns():
         prefix = f"{column}|"
-        own = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+        own = [name.removeprefix(prefix) for name in names if owners[name] == column]
         declared = _column_severities(schema, column, own)
         severities |= {prefix + rule: severity for rule, severity in declared.items()}
     return severities

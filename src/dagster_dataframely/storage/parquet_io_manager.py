@@ -20,8 +20,8 @@ from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-
 from pydantic import Field, field_validator
 from upath import UPath
 
-from dagster_dataframely.errors import InvalidReturnError, InvalidSettingError
 from dagster_dataframely.core.staged import StagedParquet
+from dagster_dataframely.errors import InvalidReturnError, InvalidSettingError
 
 Compression: TypeAlias = Literal["lz4", "uncompressed", "snappy", "gzip", "brotli", "zstd"]
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)

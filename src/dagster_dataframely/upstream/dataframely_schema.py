@@ -1,7 +1,8 @@
 """What Dataframely knows of a schema's rules but offers under private names only.
 
-Used here: `Schema._validation_rules` (each rule's name and expression, in Dataframely's own order),
-and `validation_fn` of the factory that `@dy.rule()` leaves on the class (the rule's docstring and source).
+Used here: `Schema._validation_rules` (each rule's name and expression, in Dataframely's own order), how it
+joins the names of a column and a rule, and `validation_fn` of the factory that `@dy.rule()` leaves on the
+class (the rule's docstring and source).
 """
 
 from __future__ import annotations
@@ -40,3 +41,12 @@ def rule_function(schema: type[dy.Schema], name: str) -> Callable[[Any], pl.Expr
     factory = inspect.getattr_static(schema, name, None)
     function = getattr(factory, "validation_fn", None)
     return function if inspect.isfunction(function) else None
+
+
+def column_of(schema: type[dy.Schema], rule: str) -> str | None:
+    """Return the column that declares a rule, or None for a schema-level rule.
+
+    A column's own name may have a `|` too, so the name of the rule alone does not tell.
+    """
+    owners = [name for name in schema.column_names() if rule.startswith(f"{name}|")]
+    return max(owners, key=len, default=None)
