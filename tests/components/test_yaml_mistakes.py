@@ -399,6 +399,24 @@ VALUES = [
         schema_says(LINE, "attributes.retry_policy", "3 is not of type 'object'"),
     ),
     Mistake(
+        "a number below zero from a template, in a block",
+        "  retry_policy: {max_retries: '{{ -3 }}'}\n",
+        at(
+            LINE,
+            "attributes.retry_policy.max_retries",
+            "`max_retries` is -3. Allowed is a whole number from 0.",
+        ),
+    ),
+    Mistake(
+        "a template that gives no mapping for a block",
+        "  op: \"{{ 'warehouse' }}\"\n",
+        at(
+            LINE,
+            "attributes.op",
+            "`op` is 'warehouse'. Allowed is a mapping, or a template that gives one.",
+        ),
+    ),
+    Mistake(
         "a growing delay without a delay",
         "  retry_policy: {backoff: exponential}\n",
         at(

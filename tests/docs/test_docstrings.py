@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import dagster_dataframely
+import dagster_dataframely as dd
 
-PACKAGE = Path(dagster_dataframely.__file__).parent
+PACKAGE = Path(dd.__file__).parent
 
 
 def modules_with_examples() -> list[str]:
@@ -38,8 +38,12 @@ def test_every_example_of_a_module_shows_what_it_says(
     assert results.attempted > 0
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(dagster_dataframely.__all__) - {"data", "errors", "wiring"})
-)
+PUBLIC = {
+    **{name: getattr(dd, name) for name in dd.__all__ if name not in ("data", "errors", "wiring")},
+    **{f"wiring.{name}": getattr(dd.wiring, name) for name in dd.wiring.__all__},
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_has_an_example(name: str) -> None:
-    assert ">>> " in (getattr(dagster_dataframely, name).__doc__ or "")
+    assert ">>> " in (PUBLIC[name].__doc__ or "")

@@ -107,23 +107,15 @@ def test_a_fresh_install_scaffolds(distributions: Path, tmp_path: Path, source: 
     project = tmp_path / "shop"
     (project / "src" / "shop" / "defs").mkdir(parents=True)
     (project / "pyproject.toml").write_text(PYPROJECT)
-    (project / "orders.csv").write_text("order_id\n1\n")
-    where = "import dagster_dataframely as dd; print(dd.__file__)"
-    scaffold = [
-        "-m",
-        "dagster_dg_cli.cli",
-        "scaffold",
-        "defs",
-        "dagster_dataframely.DataframelyAsset",
-    ]
+    find = "from importlib.util import find_spec; print(find_spec('dagster_dataframely').origin)"
+    scaffold = ["scaffold", "defs", "dagster_dataframely.DataframelyAsset", "sales/orders"]
 
-    package = Path(run(python, "-c", where, cwd=project).strip()).parent
-    run(python, *scaffold, "orders", cwd=project)
-    run(python, *scaffold, "sales/orders", "--from-data", "orders.csv", cwd=project)
+    package = Path(run(python, "-c", find, cwd=project).strip())
+    run(python, "-m", "dagster_dg_cli.cli", *scaffold, cwd=project)
 
     home = REPOSITORY / "src" if source == "editable" else tmp_path / "venv"
     assert package.is_relative_to(home)
-    assert {path.name for path in (project / "src/shop/defs").rglob("*.*")} == {
+    assert {path.name for path in (project / "src/shop/defs/sales/orders").iterdir()} == {
         "defs.yaml",
         "orders.py",
         "schema.py",

@@ -7,14 +7,14 @@ import inspect
 import re
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import dagster as dg
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 
 from dagster_dataframely.components.attributes import Count
 from dagster_dataframely.components.located import located
-from dagster_dataframely.components.mistakes import Mistake, MistakesFound
+from dagster_dataframely.components.mistakes import Mistake, MistakesFound, mistakes_of
 from dagster_dataframely.components.templates import is_template, render
 from dagster_dataframely.components.written import (
     admits_text,
@@ -27,17 +27,14 @@ from dagster_dataframely.upstream.dagster_components import (
     resolve_asset_attributes,
 )
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
 
 def _resolve_asset(context: dg.ResolutionContext, attributes: Any) -> Mapping[str, Any]:
     """Resolve the asset attributes that were written, and hold each against its type."""
-    if isinstance(attributes, str):
-        attributes = render(context, attributes)
-        if isinstance(attributes, Mapping):
-            attributes = read_attributes(AssetSpecUpdateKwargs.model(), attributes)
+    attributes = _rendered(context, attributes, "asset", AssetSpecUpdateKwargs)
     if attributes is None:
         return {}
-    if not isinstance(attributes, AssetSpecUpdateKwargs.model()):
-        raise MistakesFound([Mistake((), _not_a_mapping("asset", attributes))])
     resolved = {
         name: _text_as_written(name, value, getattr(attributes, name))
         for name, value in resolve_asset_attributes(context, attributes).items()
@@ -100,16 +97,10 @@ def _spec_attributes() -> frozenset[str]:
 
 def _resolve_op(context: dg.ResolutionContext, op: Any) -> OpSpec | None:
     """Resolve the attributes of the step."""
-    if isinstance(op, str):
-        op = render(context, op)
-        if isinstance(op, Mapping):
-            op = read_attributes(OpSpec.model(), op)
+    op = _rendered(context, op, "op", OpSpec)
     if op is None or isinstance(op, OpSpec):
         return op
-    if not isinstance(op, OpSpec.model()):
-        raise MistakesFound([Mistake((), _not_a_mapping("op", op))])
-    resolved = OpSpec.resolve_from_model(context, op)
-    assert isinstance(resolved, OpSpec)
+    resolved = _resolved(context, op, OpSpec)
     if resolved.name is not None:
         raise MistakesFound(
             [
@@ -161,16 +152,10 @@ class RetryPolicyAttributes(dg.Resolvable, dg.Model):
 
 def _resolve_retry_policy(context: dg.ResolutionContext, policy: Any) -> dg.RetryPolicy | None:
     """Make Dagster's retry policy of its attributes."""
-    if isinstance(policy, str):
-        policy = render(context, policy)
-        if isinstance(policy, Mapping):
-            policy = read_attributes(RetryPolicyAttributes.model(), policy)
+    policy = _rendered(context, policy, "retry_policy", RetryPolicyAttributes, dg.RetryPolicy)
     if policy is None or isinstance(policy, dg.RetryPolicy):
         return policy
-    if not isinstance(policy, RetryPolicyAttributes.model()):
-        raise MistakesFound([Mistake((), _not_a_mapping("retry_policy", policy))])
-    read = RetryPolicyAttributes.resolve_from_model(context, policy)
-    assert isinstance(read, RetryPolicyAttributes)
+    read = _resolved(context, policy, RetryPolicyAttributes)
     for name in ("backoff", "jitter"):
         if read.delay is None and getattr(read, name) is not None:
             sentence = f"`{name}` changes the delay, and there is none. Set `delay` too."
@@ -183,8 +168,37 @@ def _resolve_retry_policy(context: dg.ResolutionContext, policy: Any) -> dg.Retr
     )
 
 
-def _not_a_mapping(name: str, value: object) -> str:
-    return f"`{name}` is {value!r}. Allowed is a mapping, or a template that gives one."
+def _rendered(
+    context: dg.ResolutionContext,
+    written: Any,
+    name: str,
+    described_by: type[dg.Resolvable],
+    *finished: type,
+) -> Any:
+    """Return the model of a block of attributes, which a template may give as a mapping or finished.
+
+    Raises:
+        MistakesFound: The template gave something else, or a mapping with mistakes.
+    """
+    model = described_by.model()
+    value = render(context, written)
+    if isinstance(value, Mapping):
+        return read_attributes(model, value)
+    if value is None or isinstance(value, (model, described_by, *finished)):
+        return value
+    sentence = f"`{name}` is {value!r}. Allowed is a mapping, or a template that gives one."
+    raise MistakesFound([Mistake((), sentence)])
+
+
+def _resolved(context: dg.ResolutionContext, model: BaseModel, to: type[ModelT]) -> ModelT:
+    """Resolve a block of attributes, and say what is wrong with the types of what templates gave."""
+    try:
+        resolved = to.resolve_from_model(context, model)  # type: ignore[attr-defined]
+    except ValidationError as error:
+        written = model.model_dump(exclude_unset=True)
+        raise MistakesFound(mistakes_of(error, written, to)) from None
+    assert isinstance(resolved, to)
+    return resolved
 
 
 AssetAttribute: TypeAlias = Annotated[
