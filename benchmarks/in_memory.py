@@ -274,22 +274,21 @@ def print_case(case: Case, found: Mapping[str, Sequence[Measurement]]) -> None:
 
 
 def print_growth(growth: Mapping[str, Mapping[int, float | None]]) -> None:
-    """Print what a million rows cost at each size."""
+    """Print what each way adds at each size, and how many times more that is than at the size before."""
     sizes = sorted({rows for by_rows in growth.values() for rows in by_rows})
+
+    def cells(by_rows: Mapping[int, float | None]) -> Iterator[str]:
+        smaller: float | None = None
+        for rows in sizes:
+            seconds = by_rows.get(rows)
+            times = ratio(seconds, smaller)
+            yield number(seconds, 3) + (f" (x {times:.1f})" if times else "")
+            smaller = seconds
+
     runner.print_table(
-        "Seconds added for a million rows, clean",
+        "Seconds added by size, clean, and growth from size to size",
         ["way", *(f"{rows:,} rows" for rows in sizes)],
-        [
-            [
-                way,
-                *(
-                    number(ratio(by_rows.get(rows), rows / 1_000_000), 3, missing="0")
-                    for rows in sizes
-                ),
-            ]
-            for way, by_rows in growth.items()
-            if way != BARE
-        ],
+        [[way, *cells(by_rows)] for way, by_rows in growth.items() if way != BARE],
     )
 
 
@@ -313,10 +312,10 @@ def targets_of(
         return []
     if not case.errors and case.repeats > 1:
         return [
-            by_time("time over as many passing checks", way, CHECKS, 1.0)
+            by_time(f"{way}, time over as many passing checks", way, CHECKS, 1.0)
             for way in (DEFAULT, NO_STATISTICS)
         ]
-    if not largest:
+    if not largest or case.repeats > 1:
         return []
     if case.errors:
         few = case.errors < 0.1

@@ -100,14 +100,9 @@ def test_a_check_shows_no_more_failing_rows_than_it_is_told_to() -> None:
         {"amount": [-1.0] * 9, "line": range(9), "note": [None] * 9},
         schema_overrides={"note": pl.String},
     )
-
     valid = CLEAN.with_columns(line=pl.col("line") + 10)
 
     shown = metadata_of(frame.vstack(valid), "dy_rule__amount__min", max_failure_samples=3)
-        frame.vstack(CLEAN.with_columns(line=pl.col("line") + 10)),
-        "dy_rule__amount__min",
-        max_failure_samples=3,
-    )
 
     assert len(rows(shown["dataframely/failed_sample"])) == 3
     assert shown["dataframely/failed_count"].value == 9

@@ -126,7 +126,7 @@ class TestInYaml:
         kinds: [parquet]
         tags: {tier: gold, reviewed: true}
         metadata: {source: shop}
-        code_version: "7"
+        code_version: "1.10"
         skippable: true
         automation_condition: "{{ dg.AutomationCondition.eager() }}"
         freshness_policy: "{{ dg.FreshnessPolicy.cron('0 9 * * *', datetime.timedelta(hours=1)) }}"
@@ -143,7 +143,7 @@ class TestInYaml:
         assert spec.kinds == {"parquet"}
         assert {"tier": "gold", "reviewed": "True"}.items() <= dict(spec.tags).items()
         assert spec.metadata["source"] == "shop"
-        assert spec.code_version == "7"
+        assert spec.code_version == "1.10"
         assert spec.automation_condition == dg.AutomationCondition.eager()
         assert spec.freshness_policy is not None
         assert spec.partitions_def == dg.DailyPartitionsDefinition("2026-01-01")

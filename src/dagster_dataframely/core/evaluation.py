@@ -16,6 +16,7 @@ from dagster_dataframely.core.plan import ValidationPlan
 from dagster_dataframely.core.redaction import raise_described
 from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
 from dagster_dataframely.errors import RuleEvaluationError
+from dagster_dataframely.upstream.polars_expression import looks_at_one_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,9 @@ def evaluate_rules(
         return pl.DataFrame(height=frame.height)
     query = rule_query(plan, frame.lazy(), rules)
     with naming_the_rule(plan, frame.lazy(), rules):
-        return query.collect()
+        valid = query.collect()
+    refuse_other_height(plan, rules, found=valid.height, rows=frame.height)
+    return valid
 
 
 @contextmanager
@@ -89,6 +92,29 @@ def naming_the_rule(
         for rule in rules:
             _refuse_failing(plan, frame, rule)
         _refuse(plan, f"Evaluating the rules of {plan.schema.__name__} together", error)
+
+
+def refuse_other_height(
+    plan: ValidationPlan, rules: Sequence[Rule], *, found: int, rows: int
+) -> None:
+    """Raise when rules gave another number of values than there are rows.
+
+    Polars refuses that itself, but for a frame of one row, whose columns it repeats.
+
+    Raises:
+        RuleEvaluationError: The numbers differ.
+    """
+    if found == rows:
+        return
+    names = ", ".join(f"'{rule.name}'" for rule in rules if not _looks_at_one_row(rule))
+    raise RuleEvaluationError(
+        f"Rule {names} of {plan.schema.__name__} gives {found} values for {rows} rows. A rule gives one value "
+        "a row, or one for all."
+    )
+
+
+def _looks_at_one_row(rule: Rule) -> bool:
+    return rule.expr is not None and looks_at_one_row(rule.expr)
 
 
 def rule_query(

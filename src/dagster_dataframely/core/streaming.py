@@ -16,7 +16,13 @@ from pathlib import Path
 
 import polars as pl
 
-from dagster_dataframely.core.evaluation import hash_of, naming_the_rule, rule_query, unique_keys
+from dagster_dataframely.core.evaluation import (
+    hash_of,
+    naming_the_rule,
+    refuse_other_height,
+    rule_query,
+    unique_keys,
+)
 from dagster_dataframely.core.outcome import (
     Outcome,
     all_rules_valid,
@@ -124,7 +130,7 @@ def _failing_rows(plan: ValidationPlan, scan: pl.LazyFrame, rows: int) -> pl.Dat
     one_row = [rule for rule in others if rule.expr is not None and looks_at_one_row(rule.expr)]
     parts = [_failing(plan, scan, one_row)] if one_row else []
     # A rule over groups is evaluated alone, so that only the columns that it names are in memory.
-    parts += [_failing(plan, scan, [rule]) for rule in others if rule not in one_row]
+    parts += [_failing_alone(plan, scan, rule, rows) for rule in others if rule not in one_row]
     for name, columns in keys.items():
         duplicates = duplicate_rows(scan, columns, rows)
         parts.append(
@@ -144,6 +150,14 @@ def _failing(
     with naming_the_rule(plan, frame, rules):
         found = query.filter(~pl.all_horizontal(names)).collect(engine="streaming")
     return found.select(_ROW, *(name for name in names if not found[name].all()))
+
+
+def _failing_alone(plan: ValidationPlan, scan: pl.LazyFrame, rule: Rule, rows: int) -> pl.DataFrame:
+    """Return the rows that fail a rule that may look at all of them, having counted its values."""
+    with naming_the_rule(plan, scan, [rule]):
+        valid = rule_query(plan, scan, [rule]).collect(engine="streaming")
+    refuse_other_height(plan, [rule], found=valid.height, rows=rows)
+    return valid.with_row_index(_ROW).filter(~pl.col(rule.name))
 
 
 def _joined(plan: ValidationPlan, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:

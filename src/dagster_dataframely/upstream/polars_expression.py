@@ -122,7 +122,8 @@ def _is_row_local_function(function: Any) -> bool:
     if not isinstance(function, dict) or len(function) != 1:
         return False
     ((name, detail),) = function.items()
-    member = detail if isinstance(detail, str) else next(iter(detail), "") if detail else ""
+    # A name, or a name with arguments; arguments alone, such as a strategy's, name no member.
+    member = next(iter(detail), "") if isinstance(detail, dict) else detail
     if name == "Boolean":
         return member in _ROW_LOCAL_BOOLEANS
     if name in _NAMESPACES:
