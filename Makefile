@@ -52,7 +52,7 @@ $(INSTALLED): pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)/
 	@touch $@
 
 constraints: | $(BIN)/uv ## Pin the newest versions in constraints.txt
-	@$(UV) pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+	@$(UV) pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 --upgrade \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt
 	@echo "constraints.txt pins $$(wc -l < constraints.txt) packages"
 

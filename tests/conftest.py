@@ -13,6 +13,7 @@ import dagster as dg
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, settings
+from summaries import print_io_managers, print_mistakes
 
 from dagster_dataframely import asset_decorator
 from dagster_dataframely.core import streaming
@@ -72,3 +73,10 @@ def _lazy(value: Any) -> Any:
     if isinstance(value, dg.MaterializeResult) and isinstance(value.value, pl.DataFrame):
         return value._replace(value=value.value.lazy())
     return value
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the tables of what the tests tried."""
+    print_mistakes(terminalreporter)
+    print_io_managers(terminalreporter)

@@ -17,6 +17,7 @@ from dagster_dataframely.core.fingerprint import fingerprint
 from dagster_dataframely.core.plan import ValidationPlan, plan_validation
 from dagster_dataframely.core.results import definition_metadata
 from dagster_dataframely.core.settings import CheckGranularity, SchemaRules, resolve_settings
+from dagster_dataframely.errors import InvalidFunctionError
 from dagster_dataframely.function import refuse_function
 
 
@@ -199,6 +200,11 @@ def build_asset(
     """
     refuse_function(fn, used_by=used_by)
     given = {name: value for name, value in arguments.items() if value is not None}
+    if fn.__name__ == "<lambda>" and not {"name", "key"} & given.keys():
+        raise InvalidFunctionError(
+            f"{used_by} names an asset after its function, and a lambda has no name. Give `name` or `key`, or "
+            "define the function with `def`."
+        )
     key = _asset_key(fn, given)
     defaults = {
         "description": _description(plan.schema, fn),

@@ -184,7 +184,7 @@ def empty_error_rows(plan: ValidationPlan) -> pl.DataFrame:
 
 
 def _error_rows(plan: ValidationPlan, rows: pl.DataFrame, valid: pl.DataFrame) -> pl.DataFrame:
-    return pl.concat([rows, valid], how="horizontal").select(
+    return pl.concat([rows, valid], how="horizontal_extend").select(
         *plan.columns, *rule_words(plan, valid.columns)
     )
 

@@ -117,7 +117,7 @@ def _schema_severities(schema: type[dy.Schema], rules: list[str]) -> dict[str, S
         where = f"The `{CLASS_ATTRIBUTE}` of {cls.__name__}"
         declared = _declared_severity(vars(cls)[CLASS_ATTRIBUTE], where)
         if not isinstance(declared, Mapping):
-            if not rules:
+            if not rules and cls is schema:
                 raise InvalidSeverityError(
                     f"{where} declares the severity '{declared}' for every schema-level rule, and "
                     f"{schema.__name__} has no schema-level rules. Declare the severity of a column's rules in "

@@ -245,7 +245,7 @@ def _only(
     """
     bits = pl.repeat(inverse, rows, dtype=pl.Boolean, eager=True).scatter(numbers, not inverse)
     kept = pl.DataFrame({_KEPT: bits}).lazy()
-    return pl.concat([frame, kept], how="horizontal").filter(_KEPT).drop(_KEPT)
+    return pl.concat([frame, kept], how="horizontal_extend").filter(_KEPT).drop(_KEPT)
 
 
 def _table(scan: pl.LazyFrame, rows: int, failing: pl.Series, is_error: pl.Series) -> pl.LazyFrame:
@@ -261,7 +261,7 @@ def _error_rows(
 ) -> pl.LazyFrame:
     data = _only(scan, rows, errors[_ROW])
     verdicts = errors.drop(_ROW)
-    beside = pl.concat([data, verdicts.lazy()], how="horizontal") if verdicts.width else data
+    beside = pl.concat([data, verdicts.lazy()], how="horizontal_extend") if verdicts.width else data
     return beside.select(*plan.columns, *rule_words(plan, verdicts.columns))
 
 
