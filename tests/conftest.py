@@ -13,10 +13,10 @@ import dagster as dg
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, settings
-from summaries import print_io_managers, print_mistakes
 
 from dagster_dataframely import asset_decorator
 from dagster_dataframely.core import streaming
+from summaries import print_io_managers, print_mistakes
 
 os.environ.setdefault("DAGSTER_DISABLE_TELEMETRY", "yes")
 

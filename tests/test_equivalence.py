@@ -24,6 +24,9 @@ from polars.testing import assert_frame_equal
 import dagster_dataframely as dd
 from support import call
 
+# Each promise holds for a frame in memory and for one that is streamed.
+pytestmark = pytest.mark.usefixtures("either_mode")
+
 settings.register_profile("quick", max_examples=60, deadline=None)
 settings.register_profile(
     "thorough", max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow]

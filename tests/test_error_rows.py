@@ -13,6 +13,9 @@ import pytest
 import dagster_dataframely as dd
 from support import Tables, call, returning, run
 
+# Each promise holds for a frame in memory and for one that is streamed.
+pytestmark = pytest.mark.usefixtures("either_mode")
+
 
 class OrdersSchema(dy.Schema):
     order_id = dy.Int64(primary_key=True)

@@ -14,6 +14,9 @@ import dagster_dataframely as dd
 import postponed_functions
 from support import Tables, call, returning, run
 
+# Each promise holds for a frame in memory and for one that is streamed.
+pytestmark = pytest.mark.usefixtures("either_mode")
+
 
 class OrdersSchema(dy.Schema):
     """Orders of the shop."""

@@ -12,6 +12,9 @@ import pytest
 import dagster_dataframely as dd
 from support import Outcome, call, returning, run
 
+# Each promise holds for a frame in memory and for one that is streamed.
+pytestmark = pytest.mark.usefixtures("either_mode")
+
 
 class LenientOrdersSchema(dy.Schema):
     order_id = dy.String(

@@ -12,6 +12,9 @@ import pytest
 import dagster_dataframely as dd
 from support import Outcome, Tables, call, returning, run
 
+# Each promise holds for a frame in memory and for one that is streamed.
+pytestmark = pytest.mark.usefixtures("either_mode")
+
 
 class OrdersSchema(dy.Schema):
     __dagster_dataframely__ = {"severity": {"cheap_is_small": "warn"}}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import dagster as dg
@@ -24,7 +23,7 @@ from dagster_dataframely.core.results import (
     error_rows_metadata,
     materialization_metadata,
 )
-from dagster_dataframely.core.streaming import staging_file
+from dagster_dataframely.core.streaming import Staging, staging_file
 from dagster_dataframely.core.validation import failure_of, validate
 from dagster_dataframely.error_rows import ErrorRows
 from dagster_dataframely.errors import ErrorRowsKeyCollisionError, RuleEvaluationError
@@ -32,9 +31,9 @@ from dagster_dataframely.function import compute_function, unwrap_result
 from dagster_dataframely.storage.error_rows import write_error_rows
 from dagster_dataframely.storage.lazy_frames import takes_lazy_frame
 from dagster_dataframely.upstream.dagster_context import computes_asset, running_step
-from dagster_dataframely.upstream.dagster_step import io_manager_of
+from dagster_dataframely.upstream.dagster_step import StepEvent, io_manager_of
 
-Result: TypeAlias = dg.MaterializeResult[Any] | dg.AssetCheckResult | dg.AssetMaterialization
+Result: TypeAlias = dg.MaterializeResult[Any] | dg.AssetCheckResult | StepEvent
 
 
 def compute_asset(
@@ -119,15 +118,19 @@ def _staging(
     frame: Frame | None,
     asset: dg.AssetKey,
     step: dg.AssetExecutionContext | None,
-) -> AbstractContextManager[Path | None]:
+) -> AbstractContextManager[Staging | None]:
     """Give the staging file of a streamed run, or None where nothing is streamed."""
     if not (plan.stream and isinstance(frame, pl.LazyFrame)):
         return nullcontext()
     folder = plan.settings.staging_dir
-    if folder is None and step is not None:
-        # On the file system of the table, a clean staging file becomes the table by a rename.
-        folder = getattr(io_manager_of(step, asset), "local_directory", None)
-    return staging_file(folder)
+    if step is None:
+        return staging_file(folder)
+    # Beside the table, and compressed as it is, a clean staging file becomes the table by a rename.
+    io_manager = io_manager_of(step, asset)
+    return staging_file(
+        folder or getattr(io_manager, "local_directory", None),
+        getattr(io_manager, "compression", "zstd"),
+    )
 
 
 def _storable(frame: Frame, asset: dg.AssetKey, step: dg.AssetExecutionContext | None) -> Frame:
@@ -144,7 +147,7 @@ def _error_rows(
     outcome: Outcome,
     asset: dg.AssetKey,
     step: dg.AssetExecutionContext | None,
-) -> Iterator[dg.AssetMaterialization]:
+) -> Iterator[StepEvent]:
     if outcome.error_rows is None:
         return
     metadata = error_rows_metadata(plan, outcome, asset)

@@ -22,13 +22,23 @@ class ErrorRows(dg.AssetMaterialization):
     Attributes:
         value: The rows that failed an `error` rule: the schema's columns, then one String column a rule,
             `valid`, `invalid` or `unknown`, named as the rule's check.
+
+    Examples:
+        >>> import dagster_dataframely as dd
+        >>> from dagster_dataframely.data import OrdersSchema, error_orders
+        >>> @dd.asset(OrdersSchema, filter=True)
+        ... def orders():
+        ...     return error_orders()
+        >>> error_rows, table, *checks = orders()
+        >>> error_rows.value["order_id"].to_list()
+        ['ORD-0002', 'ORD-0003']
     """
 
     value: pl.DataFrame | pl.LazyFrame
 
     def __new__(cls, *, value: pl.DataFrame | pl.LazyFrame, **materialization: Any) -> ErrorRows:
         """Build the materialization and keep the frame beside it."""
-        self = super().__new__(cls, **materialization)
+        self: ErrorRows = super().__new__(cls, **materialization)
         self.value = value
         return self
 
@@ -37,7 +47,7 @@ def error_rows_spec(asset: dg.AssetsDefinition) -> dg.AssetSpec:
     """Return the spec of an asset's error-rows table, which gives it a node in the graph.
 
     The table is written by the asset's own step, so the spec is that of an external asset. It has the
-    asset's partitions and group, its own Columns tab (the schema's columns without constraints, then one
+    asset's partitions and group, columns of its own (the schema's columns without constraints, then one
     String column a rule), and what the IO manager needs to read the table back: its key, and the storage
     metadata of the asset, such as `partition_expr`.
 

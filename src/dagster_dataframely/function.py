@@ -77,7 +77,8 @@ def compute_function(
         results: Given what the function returned, the events that Dagster is to store, in order.
     """
     signature = dagster_signature(fn)
-    compute: Callable[..., Any]
+    # Any, because a function has attributes that its type does not.
+    compute: Any
     if inspect.iscoroutinefunction(fn):
 
         @functools.wraps(fn)
@@ -96,15 +97,16 @@ def compute_function(
 
         compute = compute_sync
     # Dagster reads both: the signature for parameters, the annotations for their types.
-    compute.__signature__ = signature  # type: ignore[attr-defined]
+    compute.__signature__ = signature
     compute.__annotations__ = {
         name: parameter.annotation
         for name, parameter in signature.parameters.items()
         if parameter.annotation is not inspect.Parameter.empty
     }
     # `inspect` and `typing` would otherwise look through to the undecorated function.
-    del compute.__wrapped__  # type: ignore[attr-defined]
-    return compute
+    del compute.__wrapped__
+    generator: Callable[..., Any] = compute
+    return generator
 
 
 def _resolved(fn: Callable[..., Any], parameter: inspect.Parameter) -> Any:

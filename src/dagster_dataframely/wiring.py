@@ -83,6 +83,12 @@ def check_results(
     Raises:
         RuleEvaluationError: A rule raised, or does not give booleans.
         DataframelyError: As `dd.asset` raises for a schema or a setting.
+
+    Examples:
+        >>> from dagster_dataframely.data import OrdersSchema, warn_orders
+        >>> results = check_results(OrdersSchema, warn_orders(), asset="orders")
+        >>> [result.check_name for result in results if not result.passed]
+        ['dy_rule__amount_has_whole_cents', 'dy_rule__email__regex']
     """
     plan = _plan(schema, False, settings, "dd.wiring.check_results")
     outcome = validate(plan, frame)
@@ -117,13 +123,19 @@ def validation_results(
         ValidationAbortError: Rows failed `error` rules, and `filter` is False.
         NoValidRowsError: Every row failed an `error` rule, and `filter` is True.
         RuleEvaluationError: A rule raised, or does not give booleans.
+
+    Examples:
+        >>> from dagster_dataframely.data import OrdersSchema, warn_orders
+        >>> table, *checks = validation_results(OrdersSchema, warn_orders(), asset="orders")
+        >>> table.metadata["dagster/row_count"], all(check.passed for check in checks)
+        (4, False)
     """
     plan = _plan(schema, filter, settings, "dd.wiring.validation_results")
     yield from results(plan, frame, dg.AssetKey.from_coercible(asset), context)
 
 
 def schema_metadata(schema: type[dy.Schema]) -> dict[str, Any]:
-    """Return the metadata that shows a schema's columns in the Columns tab.
+    """Return the metadata that shows a schema's columns in the columns of its page.
 
     Examples:
         >>> from dagster_dataframely.data import OrdersSchema

@@ -39,7 +39,7 @@ class ColumnError:
 
 
 def table_schema(schema: type[dy.Schema]) -> dg.TableSchema:
-    """Return what Dagster's Columns tab shows of a schema.
+    """Return what Dagster's app shows of a schema.
 
     Args:
         schema: A Dataframely schema.

@@ -17,7 +17,7 @@ from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
 from dagster_dataframely.core.samples import sample_table
 from dagster_dataframely.core.statistics import statistics
 
-# Where Dagster's Columns tab looks: https://docs.dagster.io/guides/build/assets/metadata-and-tags
+# Where Dagster's app looks for columns: https://docs.dagster.io/guides/build/assets/metadata-and-tags
 COLUMN_SCHEMA_KEY = "dagster/column_schema"
 SCHEMA_KEY = "dataframely/schema"
 

@@ -12,7 +12,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -38,6 +40,9 @@ from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
 from dagster_dataframely.core.staged import StagedParquet
 from dagster_dataframely.upstream.polars_expression import looks_at_one_row
 
+if TYPE_CHECKING:
+    from polars._typing import ParquetCompression
+
 # Hashes of so many rows are compared at a time: 8 bytes a row, and as much again to compare them.
 _ROWS_A_SLICE = 5_000_000
 # No column of a schema begins with `dy_`.
@@ -47,26 +52,37 @@ _KEPT = "dy_kept"
 _AGAIN = "dy_again:"
 
 
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A parquet file in which a plan is staged, and how that file is compressed."""
+
+    path: Path
+    compression: ParquetCompression = "zstd"
+
+
 @contextmanager
-def staging_file(folder: Path | None) -> Iterator[Path]:
-    """Give the path of a staging file that is gone afterwards, however the block ends.
+def staging_file(
+    folder: Path | None, compression: ParquetCompression = "zstd"
+) -> Iterator[Staging]:
+    """Give a staging file that is gone afterwards, however the block ends.
 
     Args:
         folder: Where the file is to lie; None is the system's folder for temporary files.
+        compression: How the table is compressed, which a clean staging file may become.
     """
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     own = Path(tempfile.mkdtemp(prefix=".dagster-dataframely-", dir=folder))
     try:
-        yield own / "returned.parquet"
+        yield Staging(own / "returned.parquet", compression)
     finally:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def stage(plan: ValidationPlan, frame: pl.LazyFrame, path: Path) -> StagedParquet:
+def stage(plan: ValidationPlan, frame: pl.LazyFrame, staging: Staging) -> StagedParquet:
     """Execute the plan of a lazy frame, once, into a parquet file with the schema's columns."""
-    frame.select(plan.columns).sink_parquet(path)
-    return StagedParquet(path)
+    frame.select(plan.columns).sink_parquet(staging.path, compression=staging.compression)
+    return StagedParquet(staging.path)
 
 
 def decide_staged(plan: ValidationPlan, staged: StagedParquet) -> Outcome:

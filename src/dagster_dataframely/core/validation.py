@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TypeGuard
 
 import polars as pl
@@ -12,7 +11,7 @@ from dagster_dataframely.core.evaluation import evaluate
 from dagster_dataframely.core.outcome import Frame, Outcome, decide
 from dagster_dataframely.core.plan import ValidationPlan
 from dagster_dataframely.core.redaction import hiding_values
-from dagster_dataframely.core.streaming import decide_staged, stage
+from dagster_dataframely.core.streaming import Staging, decide_staged, stage
 from dagster_dataframely.errors import (
     ColumnSchemaError,
     DataframelyError,
@@ -26,7 +25,9 @@ def is_frame(value: object) -> TypeGuard[Frame]:
     return isinstance(value, (pl.DataFrame, pl.LazyFrame))
 
 
-def validate(plan: ValidationPlan, frame: Frame | None, *, staging: Path | None = None) -> Outcome:
+def validate(
+    plan: ValidationPlan, frame: Frame | None, *, staging: Staging | None = None
+) -> Outcome:
     """Validate one frame against a plan.
 
     Nothing is cast. Columns are compared by the frame's schema alone, so the plan of a `LazyFrame` with a
@@ -35,7 +36,7 @@ def validate(plan: ValidationPlan, frame: Frame | None, *, staging: Path | None 
     Args:
         plan: The schema's rules and how they are reported.
         frame: What the function returned; None means that there was nothing to write.
-        staging: The file in which to stage a lazy frame, in place of collecting it.
+        staging: Where to stage a lazy frame, in place of collecting it.
 
     Returns:
         The outcome. The frames of a staged one are lazy, and read the staging file.
@@ -75,7 +76,7 @@ def failure_of(plan: ValidationPlan, outcome: Outcome) -> DataframelyError | Non
     )
     if plan.filter:
         return NoValidRowsError(
-            f"All {_rows(outcome.returned)} failed an error rule of {name}, so the table was left as it was. "
+            f"{_all_rows(outcome.returned)} failed an error rule of {name}, so the table was left as it was. "
             f"The error rows hold them. Rows that failed each rule:\n{counts}"
         )
     return ValidationAbortError(
@@ -88,6 +89,10 @@ def _describe(error: ColumnError) -> str:
     found = f"the frame has {error.actual}" if error.actual else "the frame lacks it"
     hint = f" ({error.hint})" if error.hint else ""
     return f"column '{error.column}': the schema has {error.expected}, {found}{hint}"
+
+
+def _all_rows(count: int) -> str:
+    return "The only row" if count == 1 else f"All {count} rows"
 
 
 def _rows(count: int) -> str:

@@ -37,7 +37,10 @@ def load_table(context: dg.AssetCheckExecutionContext, asset: dg.AssetKey) -> An
             definition_metadata=spec.metadata,
             # An IO manager in memory finds what this run has stored by step and output.
             run_id=context.run.run_id,
-            **_output_of(assets_def, asset),
+            step_key=assets_def.node_def.name if assets_def.is_executable else None,
+            name=assets_def.get_output_name_for_asset_key(asset)
+            if assets_def.is_executable
+            else None,
         ) as written,
     ):
         io_manager = getattr(resources, io_manager_key)
@@ -54,13 +57,3 @@ def load_table(context: dg.AssetCheckExecutionContext, asset: dg.AssetKey) -> An
             instance=context.instance,
         ) as read:
             return io_manager.load_input(read)
-
-
-def _output_of(assets_def: dg.AssetsDefinition, asset: dg.AssetKey) -> dict[str, str]:
-    """Return the step and the output that compute an asset; none compute an external one."""
-    if not assets_def.is_executable:
-        return {}
-    return {
-        "step_key": assets_def.node_def.name,
-        "name": assets_def.get_output_name_for_asset_key(asset),
-    }
