@@ -102,7 +102,8 @@ def test_a_cron_schedule_executes_the_checks(attributes: Any) -> None:
 
     (schedule,) = defs.schedules or ()
     assert schedule.cron_schedule == "0 6 * * *"
-    assert schedule.job.selection == dg.AssetSelection.checks(*(defs.asset_checks or ()))
+    selected = schedule.job.selection.resolve_checks(defs.resolve_asset_graph())
+    assert {key.name for key in selected} == set(specs(defs))
 
 
 def test_partitions_and_an_automation_condition_are_dagsters_own(attributes: Any) -> None:
@@ -155,7 +156,7 @@ def test_the_form_in_the_app_and_the_type_describe_themselves() -> None:
 
 
 def scaffold(tmp_path: Path, name: str, **params: Any) -> Path:
-    with create_defs_folder_sandbox(project_name="shop") as sandbox:
+    with create_defs_folder_sandbox() as sandbox:
         folder = sandbox.scaffold_component(
             component_cls=dd.DataframelyChecks, defs_path=name, scaffold_params=params
         )
