@@ -52,7 +52,7 @@ $(INSTALLED): pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)/
 	@touch $@
 
 constraints: | $(BIN)/uv ## Pin the newest versions in constraints.txt
-	@$(UV) pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 --upgrade \
+	@$(UV) pip compile pyproject.toml --group dev --group bench --group e2e --universal --python-version 3.11 --upgrade \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt
 	@echo "constraints.txt pins $$(wc -l < constraints.txt) packages"
 
@@ -122,3 +122,14 @@ bench-load: $(VENV)/.installed-bench ## Measure how long projects take to load
 
 clean: ## Remove the environments and every cache
 	@rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# --- the app in a browser ------------------------------------------------------------------------
+
+.PHONY: e2e
+
+# Debian's Chromium; elsewhere, a `chromium` on the PATH is used as it is.
+e2e: $(INSTALLED) ## Look at the example in Dagster's app with a real browser
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; }
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --group e2e
+	@$(PYTEST) --numprocesses 0 tests/e2e
+	@echo "The pictures are in .e2e/; copy those that the documentation shows to docs/images/"
