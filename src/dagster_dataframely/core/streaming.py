@@ -101,7 +101,7 @@ def decide_staged(plan: ValidationPlan, staged: StagedParquet) -> Outcome:
     """
     scan = staged.scan()
     rows: int = scan.select(pl.len()).collect().item()
-    failing = _failing_rows(plan, scan, rows)
+    failing = _failing_rows(plan, staged, rows)
     failed = dict.fromkeys((rule.name for rule in plan.rules), 0)
     failed |= _count_failed(failing)
     if not failing.height:
@@ -139,8 +139,9 @@ def decide_staged(plan: ValidationPlan, staged: StagedParquet) -> Outcome:
 # --- which rows fail which rules -------------------------------------------------------------------
 
 
-def _failing_rows(plan: ValidationPlan, scan: pl.LazyFrame, rows: int) -> pl.DataFrame:
+def _failing_rows(plan: ValidationPlan, staged: StagedParquet, rows: int) -> pl.DataFrame:
     """Return the rows that fail a rule: their number `dy_row`, and one Boolean column a failing rule."""
+    scan = staged.scan()
     keys = unique_keys(plan)
     others = [rule for rule in plan.rules if rule.name not in keys]
     one_row = [rule for rule in others if rule.expr is not None and looks_at_one_row(rule.expr)]
@@ -148,7 +149,7 @@ def _failing_rows(plan: ValidationPlan, scan: pl.LazyFrame, rows: int) -> pl.Dat
     # A rule over groups is evaluated alone, so that only the columns that it names are in memory.
     parts += [_failing_alone(plan, scan, rule, rows) for rule in others if rule not in one_row]
     for name, columns in keys.items():
-        duplicates = duplicate_rows(scan, columns, rows)
+        duplicates = duplicate_rows(staged, columns, rows)
         parts.append(
             pl.DataFrame({_ROW: duplicates, name: pl.repeat(False, len(duplicates), eager=True)})
         )
@@ -199,27 +200,23 @@ def _count_failed(failing: pl.DataFrame) -> dict[str, int]:
     return counts.row(0, named=True) if counts.width else {}
 
 
-def duplicate_rows(scan: pl.LazyFrame, columns: Sequence[str], rows: int) -> pl.Series:
+def duplicate_rows(staged: StagedParquet, columns: Sequence[str], rows: int) -> pl.Series:
     """Return the numbers of the rows whose key another row has too.
 
-    Hashes are compared first, some million at a time: where all differ, all keys differ. Only keys whose
-    hash occurs twice are compared themselves.
+    The hashes of the keys are written once, beside the staging file, and compared some million at a time:
+    where all differ, all keys differ. Only keys whose hash occurs twice are compared themselves.
     """
-    hashes = scan.select(hash_of(columns).alias(_HASH))
+    scan = staged.scan()
+    file = staged.path.with_name("hashes.parquet")
+    scan.select(hash_of(columns).alias(_HASH)).sink_parquet(file, compression="uncompressed")
+    hashes = pl.scan_parquet(file, glob=False)
     slices = max(1, math.ceil(rows / _ROWS_A_SLICE))
-    repeated = [_repeated_hashes(hashes, part, slices) for part in range(slices)]
-    suspects = pl.concat(repeated)
-    if suspects.is_empty():
+    repeated = pl.concat([_repeated_hashes(hashes, part, slices) for part in range(slices)])
+    if repeated.is_empty():
         return pl.Series(_ROW, [], dtype=pl.UInt32)
-    return (
-        scan.select(columns)
-        .with_row_index(_ROW)
-        .filter(hash_of(columns).is_in(suspects.implode()))
-        .filter(~pl.struct(columns).is_unique())
-        .select(_ROW)
-        .collect(engine="streaming")
-        .to_series()
-    )
+    suspects = _collect_rows(hashes.with_row_index(_ROW), pl.col(_HASH).is_in(repeated.implode()))
+    keys = _only(scan.select(columns), rows, suspects).collect(engine="streaming")
+    return suspects.filter(~keys.select(pl.struct(columns).is_unique()).to_series())
 
 
 def _repeated_hashes(hashes: pl.LazyFrame, part: int, slices: int) -> pl.Series:
@@ -229,6 +226,10 @@ def _repeated_hashes(hashes: pl.LazyFrame, part: int, slices: int) -> pl.Series:
         return pl.Series(_HASH, [], dtype=pl.UInt64)
     repeated = own.group_by(_HASH).len().filter(pl.col("len") > 1).select(_HASH)
     return repeated.collect(engine="streaming").to_series()
+
+
+def _collect_rows(numbered: pl.LazyFrame, condition: pl.Expr) -> pl.Series:
+    return numbered.filter(condition).select(_ROW).collect(engine="streaming").to_series()
 
 
 def _settle(
@@ -275,10 +276,34 @@ def _table(scan: pl.LazyFrame, rows: int, failing: pl.Series, is_error: pl.Serie
 def _error_rows(
     plan: ValidationPlan, scan: pl.LazyFrame, rows: int, errors: pl.DataFrame
 ) -> pl.LazyFrame:
-    data = _only(scan, rows, errors[_ROW])
     verdicts = errors.drop(_ROW)
+    data = _rows_that_fail(plan, scan, verdicts)
+    if data is None:
+        data = _only(scan, rows, errors[_ROW])
     beside = pl.concat([data, verdicts.lazy()], how="horizontal_extend") if verdicts.width else data
     return beside.select(*plan.columns, *rule_words(plan, verdicts.columns))
+
+
+def _rows_that_fail(
+    plan: ValidationPlan, scan: pl.LazyFrame, verdicts: pl.DataFrame
+) -> pl.LazyFrame | None:
+    """Return the error rows by the rules themselves, or None where a rule looks at more than one row.
+
+    Such a filter is applied while the file is read, so that only rows that fail are ever whole in memory.
+    """
+    broken = [
+        rule
+        for rule in plan.rules
+        if rule.severity == "error"
+        and rule.name in verdicts.columns
+        and not verdicts[rule.name].all()
+    ]
+    exprs = [rule.expr.fill_null(True) for rule in broken if rule.expr is not None]
+    if not all(looks_at_one_row(expr) for expr in exprs):
+        return None
+    if not exprs:
+        return scan.head(0)
+    return scan.filter(~pl.all_horizontal(exprs))
 
 
 def _samples(
