@@ -225,10 +225,9 @@ def _prove_unique(frame: pl.DataFrame, keys: Mapping[str, tuple[str, ...]]) -> f
     Hashes of equal keys are equal, so this can only miss a unique key, never accept a duplicate. Counting
     distinct numbers costs a third of the time and a tenth of the memory that the keys themselves do.
     """
-    if not keys:
-        return frozenset()
-    distinct = frame.lazy().select(
-        hash_of(columns).n_unique().alias(name) for name, columns in keys.items()
+    return frozenset(
+        name
+        for name, columns in keys.items()
+        # Of a series: the same count inside a lazy query takes twice the time.
+        if frame.select(hash_of(columns)).to_series().n_unique() == frame.height
     )
-    counts = distinct.collect().row(0, named=True)
-    return frozenset(name for name, count in counts.items() if count == frame.height)

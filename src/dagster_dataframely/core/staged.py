@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import polars as pl
+
+#: How a parquet file may be compressed.
+Compression: TypeAlias = Literal["lz4", "uncompressed", "snappy", "gzip", "brotli", "zstd"]
 
 _STAGED = "_dagster_dataframely_staged"
 

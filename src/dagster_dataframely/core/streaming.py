@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -37,11 +36,8 @@ from dagster_dataframely.core.outcome import (
 )
 from dagster_dataframely.core.plan import ValidationPlan
 from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
-from dagster_dataframely.core.staged import StagedParquet
+from dagster_dataframely.core.staged import Compression, StagedParquet
 from dagster_dataframely.upstream.polars_expression import looks_at_one_row
-
-if TYPE_CHECKING:
-    from polars._typing import ParquetCompression
 
 # Hashes of so many rows are compared at a time: 8 bytes a row, and as much again to compare them.
 _ROWS_A_SLICE = 5_000_000
@@ -57,13 +53,11 @@ class Staging:
     """A parquet file in which a plan is staged, and how that file is compressed."""
 
     path: Path
-    compression: ParquetCompression = "zstd"
+    compression: Compression = "zstd"
 
 
 @contextmanager
-def staging_file(
-    folder: Path | None, compression: ParquetCompression = "zstd"
-) -> Iterator[Staging]:
+def staging_file(folder: Path | None, compression: Compression = "zstd") -> Iterator[Staging]:
     """Give a staging file that is gone afterwards, however the block ends.
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
+from typing import Any, NamedTuple, Union, get_args, get_origin
 from uuid import uuid4
 
 import dagster as dg
@@ -20,10 +20,9 @@ from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-
 from pydantic import Field, field_validator
 from upath import UPath
 
-from dagster_dataframely.core.staged import StagedParquet
+from dagster_dataframely.core.staged import Compression, StagedParquet
 from dagster_dataframely.errors import InvalidReturnError, InvalidSettingError
 
-Compression: TypeAlias = Literal["lz4", "uncompressed", "snappy", "gzip", "brotli", "zstd"]
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
 
 
