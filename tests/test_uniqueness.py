@@ -79,3 +79,17 @@ def test_keys_whose_hashes_all_collide_are_still_told_apart() -> None:
 @pytest.mark.usefixtures("colliding_hashes")
 def test_duplicates_among_keys_whose_hashes_all_collide_are_found() -> None:
     assert failed(DUPLICATED.vstack(MORE)) == {"primary_key": 2, "code|unique": 4}
+
+
+def test_a_schema_whose_only_rule_is_uniqueness_is_validated() -> None:
+    class CodesSchema(dy.Schema):
+        code = dy.Int64(unique=True, nullable=True)
+
+    @dd.asset(CodesSchema, filter=True)
+    def codes() -> pl.DataFrame:
+        return pl.DataFrame({"code": [1, 2, 2, None]})
+
+    error_rows, table, *_ = codes()
+
+    assert error_rows.value["code"].to_list() == [2, 2]
+    assert table.value["code"].to_list() == [1, None]

@@ -45,18 +45,23 @@ def evaluate(plan: ValidationPlan, frame: pl.DataFrame) -> Evaluation:
         RuleEvaluationError: A rule's expression raised, or does not give booleans.
     """
     keys = unique_keys(plan)
-    proven = _prove_unique(frame, keys)
-    rules = [rule for rule in plan.rules if rule.name not in proven]
-    valid = evaluate_rules(plan, frame, rules)
+    valid = evaluate_rules(plan, frame, [rule for rule in plan.rules if rule.name not in keys])
     passed = valid.select(pl.all().sum()).row(0) if valid.width else ()
     failed = dict.fromkeys((rule.name for rule in plan.rules), 0)
     failed |= {
         name: frame.height - count for name, count in zip(valid.columns, passed, strict=True)
     }
+    is_unique: list[pl.Series] = []
+    for name, columns in keys.items():
+        duplicates = _duplicate_rows(frame, columns)
+        failed[name] = len(duplicates)
+        if failed[name]:
+            is_unique.append(_all_but(duplicates, frame.height).alias(name))
+    failing = [rule.name for rule in plan.rules if failed[rule.name]]
     return Evaluation(
         rows=frame.height,
         failed=failed,
-        valid=valid.select(name for name in valid.columns if failed[name]),
+        valid=valid.with_columns(is_unique).select(failing) if failing else pl.DataFrame(),
     )
 
 
@@ -219,15 +224,22 @@ def hash_of(columns: Iterable[str]) -> pl.Expr:
     return (pl.col(names[0]) if len(names) == 1 else pl.struct(names)).hash()
 
 
-def _prove_unique(frame: pl.DataFrame, keys: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Return the uniqueness rules that surely hold: where all hashes differ, all keys differ.
+def _duplicate_rows(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    """Return the numbers of the rows whose key another row has too.
 
-    Hashes of equal keys are equal, so this can only miss a unique key, never accept a duplicate. Counting
-    distinct numbers costs a third of the time and a tenth of the memory that the keys themselves do.
+    Where all hashes differ, all keys differ, and most keys are unique. Only keys whose hash occurs twice are
+    compared themselves.
     """
-    return frozenset(
-        name
-        for name, columns in keys.items()
-        # Of a series: the same count inside a lazy query takes twice the time.
-        if frame.select(hash_of(columns)).to_series().n_unique() == frame.height
-    )
+    hashes = frame.select(hash_of(columns)).to_series()
+    # Of a series: the same count inside a lazy query takes twice the time.
+    if hashes.n_unique() == frame.height:
+        return pl.Series([], dtype=pl.UInt32)
+    ordered = hashes.sort()
+    repeated = ordered.filter(ordered == ordered.shift(1)).unique()
+    suspects = hashes.is_in(repeated.implode()).arg_true()
+    keys = frame.select(columns)[suspects]
+    return suspects.filter(~keys.select(pl.struct(columns).is_unique()).to_series())
+
+
+def _all_but(numbers: pl.Series, rows: int) -> pl.Series:
+    return pl.repeat(True, rows, dtype=pl.Boolean, eager=True).scatter(numbers, False)
