@@ -52,7 +52,7 @@ $(INSTALLED): pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)/
 	@touch $@
 
 constraints: | $(BIN)/uv ## Pin the newest versions in constraints.txt
-	@$(UV) pip compile pyproject.toml --group dev --group bench --group e2e --universal --python-version 3.11 --upgrade \
+	@$(UV) pip compile pyproject.toml --group dev --group bench --group e2e --group io --universal --python-version 3.11 --upgrade \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt
 	@echo "constraints.txt pins $$(wc -l < constraints.txt) packages"
 
@@ -122,6 +122,14 @@ bench-load: $(VENV)/.installed-bench ## Measure how long projects take to load
 
 clean: ## Remove the environments and every cache
 	@rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# --- IO managers of others -----------------------------------------------------------------------
+
+.PHONY: test-io
+
+test-io: $(INSTALLED) ## Run the storage tests with Delta Lake, DuckDB and dagster-polars too
+	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --group io
+	@$(PYTEST) tests/storage
 
 # --- the app in a browser ------------------------------------------------------------------------
 
