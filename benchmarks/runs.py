@@ -13,7 +13,7 @@ class Nowhere(dg.IOManager):
 
     def load_input(self, context: dg.InputContext) -> object:
         """Refuse: there is nothing to load."""
-        raise NotImplementedError
+        raise NotImplementedError  # nothing is ever stored
 
 
 @dg.asset

@@ -45,11 +45,6 @@ def column_check_name(column: str) -> str:
     return "dy_col__" + _NOT_ALLOWED.sub("_", column)
 
 
-def filter_check_name(collection_filter: str) -> str:
-    """Return the name of the check that reports one filter of a collection."""
-    return "dy_filter__" + _NOT_ALLOWED.sub("_", collection_filter)
-
-
 def refuse_shared_names(named: Iterable[tuple[str, str]], *, schema: str) -> None:
     """Raise when two different things would report under one check name.
 

@@ -10,7 +10,6 @@ import dataframely as dy
 
 from dagster_dataframely.core.constraints import constraint_text
 from dagster_dataframely.core.naming import (
-    COLUMN_SCHEMA_CHECK,
     SCHEMA_RULES_CHECK,
     check_name,
     column_check_name,
@@ -176,13 +175,3 @@ def describe_rule(schema: type[dy.Schema], rule: Rule) -> str:
 def describe_column_check(schema: type[dy.Schema]) -> str:
     """Return what the column-schema check asks, for people."""
     return f"Every column of {schema.__name__} is there, with its dtype. Nothing is cast."
-
-
-__all__ = [
-    "COLUMN_SCHEMA_CHECK",
-    "RuleCheck",
-    "ValidationPlan",
-    "describe_column_check",
-    "describe_rule",
-    "plan_validation",
-]
