@@ -56,6 +56,7 @@ def test_a_dataframely_rule_remembers_the_function_that_it_was_made_of() -> None
         A.is_in([1, 2]),
         A.is_null() | B.is_not_null(),
         ~A.is_nan() & A.is_finite(),
+        ~A.is_infinite(),
         A.is_between(1, 2),
         A.str.contains("x"),
         A.str.len_bytes() <= 64,

@@ -113,7 +113,15 @@ def _is_row_local(node: Any) -> bool:
 
 
 def _is_membership(function: Any) -> bool:
-    return isinstance(function, dict) and "IsIn" in str(function.get("Boolean", ""))
+    return isinstance(function, dict) and _member(function.get("Boolean")) == "IsIn"
+
+
+def _member(detail: Any) -> Any:
+    """Return what of a namespace is called: a name, or a name with arguments.
+
+    Arguments alone, such as a strategy's, name no member.
+    """
+    return next(iter(detail), "") if isinstance(detail, dict) else detail
 
 
 def _is_row_local_function(function: Any) -> bool:
@@ -122,8 +130,7 @@ def _is_row_local_function(function: Any) -> bool:
     if not isinstance(function, dict) or len(function) != 1:
         return False
     ((name, detail),) = function.items()
-    # A name, or a name with arguments; arguments alone, such as a strategy's, name no member.
-    member = next(iter(detail), "") if isinstance(detail, dict) else detail
+    member = _member(detail)
     if name == "Boolean":
         return member in _ROW_LOCAL_BOOLEANS
     if name in _NAMESPACES:
