@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from dagster_dataframely import asset_decorator
-from dagster_dataframely.core import streaming
+from dagster_dataframely.core import uniqueness
 from summaries import print_io_managers, print_mistakes
 
 os.environ.setdefault("DAGSTER_DISABLE_TELEMETRY", "yes")
@@ -45,7 +45,7 @@ def either_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(asset_decorator, "build_asset", build_streaming)
     # Several slices of hashes, even of a few rows.
-    monkeypatch.setattr(streaming, "_ROWS_A_SLICE", 2)
+    monkeypatch.setattr(uniqueness, "_ROWS_A_SLICE", 2)
 
 
 def _lazily(fn: Callable[..., Any]) -> Callable[..., Any]:

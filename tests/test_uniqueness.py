@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import dagster_dataframely as dd
-from dagster_dataframely.core import evaluation, streaming
+from dagster_dataframely.core import uniqueness
 
 pytestmark = pytest.mark.usefixtures("either_mode")
 
@@ -51,8 +51,7 @@ def colliding_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     def same(columns: Any) -> pl.Expr:
         return pl.col(next(iter(columns))).is_null().cast(pl.UInt64) * 0
 
-    monkeypatch.setattr(evaluation, "hash_of", same)
-    monkeypatch.setattr(streaming, "hash_of", same)
+    monkeypatch.setattr(uniqueness, "hash_of", same)
 
 
 MORE = UNIQUE.with_columns(

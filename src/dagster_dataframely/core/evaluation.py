@@ -5,7 +5,7 @@ Most runs are clean, so a rule that holds everywhere leaves nothing behind but i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
@@ -14,9 +14,10 @@ import polars as pl
 
 from dagster_dataframely.core.plan import ValidationPlan
 from dagster_dataframely.core.redaction import raise_described
-from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
+from dagster_dataframely.core.row_masks import all_but
+from dagster_dataframely.core.rules import Rule
+from dagster_dataframely.core.uniqueness import duplicate_rows, unique_keys
 from dagster_dataframely.errors import RuleEvaluationError
-from dagster_dataframely.upstream.polars_expression import looks_at_one_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,10 @@ def evaluate(plan: ValidationPlan, frame: pl.DataFrame) -> Evaluation:
     }
     is_unique: list[pl.Series] = []
     for name, columns in keys.items():
-        duplicates = _duplicate_rows(frame, columns)
+        duplicates = duplicate_rows(frame, columns)
         failed[name] = len(duplicates)
         if failed[name]:
-            is_unique.append(_all_but(duplicates, frame.height).alias(name))
+            is_unique.append(all_but(duplicates, frame.height).alias(name))
     failing = [rule.name for rule in plan.rules if failed[rule.name]]
     return Evaluation(
         rows=frame.height,
@@ -75,9 +76,11 @@ def evaluate_rules(
     """
     if not rules:
         return pl.DataFrame(height=frame.height)
-    query = rule_query(plan, frame.lazy(), rules)
-    with naming_the_rule(plan, frame.lazy(), rules):
-        valid = query.collect()
+    rows = frame.lazy()
+    expressions = rule_expressions(plan, rows, rules)
+    with naming_the_rule(plan, rows, rules):
+        # `with_columns` gives a rule that aggregates to one value that value in every row, as Dataframely does.
+        valid = rows.with_columns(**expressions).select(*expressions).collect()
     refuse_other_height(plan, rules, found=valid.height, rows=frame.height)
     return valid
 
@@ -111,33 +114,22 @@ def refuse_other_height(
     """
     if found == rows:
         return
-    names = ", ".join(f"'{rule.name}'" for rule in rules if not _looks_at_one_row(rule))
+    names = ", ".join(f"'{rule.name}'" for rule in rules if not rule.looks_at_one_row)
     raise RuleEvaluationError(
         f"Rule {names} of {plan.schema.__name__} gives {found} values for {rows} rows. A rule gives one value "
         "a row, or one for all."
     )
 
 
-def _looks_at_one_row(rule: Rule) -> bool:
-    return rule.expr is not None and looks_at_one_row(rule.expr)
-
-
-def rule_query(
-    plan: ValidationPlan,
-    frame: pl.LazyFrame,
-    rules: Sequence[Rule],
-    *,
-    beside: Sequence[str] = (),
-) -> pl.LazyFrame:
-    """Return a query for one Boolean column a rule, having checked that each rule is boolean.
-
-    `with_columns` gives a rule that aggregates to one value that value in every row, as Dataframely does.
+def rule_expressions(
+    plan: ValidationPlan, frame: pl.LazyFrame, rules: Sequence[Rule]
+) -> dict[str, pl.Expr]:
+    """Return an expression for each rule, True where a row is valid and never null.
 
     Args:
         plan: The plan of the rules.
-        frame: The rows.
-        rules: The rules to evaluate.
-        beside: Columns of the frame to keep before those of the rules.
+        frame: The rows that they are to be evaluated on. Its plan is resolved, and not executed.
+        rules: The rules.
 
     Raises:
         RuleEvaluationError: A rule has no expression, raises on the frame's columns, or is not boolean.
@@ -151,9 +143,7 @@ def rule_query(
         _refuse(plan, f"Resolving the rules of {plan.schema.__name__} together", error)
     for rule in rules:
         _refuse_dtype(plan, rule, dtypes[rule.name])
-    return frame.with_columns(
-        **{name: expr.fill_null(True) for name, expr in exprs.items()}
-    ).select(*beside, *exprs)
+    return {name: expr.fill_null(True) for name, expr in exprs.items()}
 
 
 def _expression(plan: ValidationPlan, rule: Rule) -> pl.Expr:
@@ -194,52 +184,3 @@ def _refuse(plan: ValidationPlan, subject: str, error: Exception) -> NoReturn:
 
 def _subject(plan: ValidationPlan, rule: Rule) -> str:
     return f"Rule '{rule.name}' of {plan.schema.__name__}"
-
-
-# --- uniqueness ------------------------------------------------------------------------------------
-
-
-def unique_keys(plan: ValidationPlan) -> dict[str, tuple[str, ...]]:
-    """Return the rules that ask for uniqueness, with the columns that form the key.
-
-    Nested columns are left out: their rules are evaluated as Dataframely writes them.
-    """
-    dtypes = {name: column.dtype for name, column in plan.schema.columns().items()}
-    keys: dict[str, tuple[str, ...]] = {}
-    for rule in plan.rules:
-        if rule.column is not None and rule.kind == "unique":
-            keys[rule.name] = (rule.column,)
-        elif rule.column is None and rule.name == PRIMARY_KEY:
-            keys[rule.name] = plan.primary_key
-    return {
-        name: columns
-        for name, columns in keys.items()
-        if not any(dtypes[column].is_nested() or dtypes[column] == pl.Object for column in columns)
-    }
-
-
-def hash_of(columns: Iterable[str]) -> pl.Expr:
-    """Return a hash of the key in these columns: equal keys have equal hashes."""
-    names = list(columns)
-    return (pl.col(names[0]) if len(names) == 1 else pl.struct(names)).hash()
-
-
-def _duplicate_rows(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
-    """Return the numbers of the rows whose key another row has too.
-
-    Where all hashes differ, all keys differ, and most keys are unique. Only keys whose hash occurs twice are
-    compared themselves.
-    """
-    hashes = frame.select(hash_of(columns)).to_series()
-    # Of a series: the same count inside a lazy query takes twice the time.
-    if hashes.n_unique() == frame.height:
-        return pl.Series([], dtype=pl.UInt32)
-    ordered = hashes.sort()
-    repeated = ordered.filter(ordered == ordered.shift(1)).unique()
-    suspects = hashes.is_in(repeated.implode()).arg_true()
-    keys = frame.select(columns)[suspects]
-    return suspects.filter(~keys.select(pl.struct(columns).is_unique()).to_series())
-
-
-def _all_but(numbers: pl.Series, rows: int) -> pl.Series:
-    return pl.repeat(True, rows, dtype=pl.Boolean, eager=True).scatter(numbers, False)

@@ -12,9 +12,12 @@ from dagster_dataframely.core.column_schema import ColumnError
 from dagster_dataframely.core.evaluation import Evaluation, evaluate_rules
 from dagster_dataframely.core.plan import ValidationPlan
 from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
-from dagster_dataframely.upstream.polars_expression import looks_at_one_row
 
 Frame: TypeAlias = pl.DataFrame | pl.LazyFrame
+
+#: Before a rule's name, the name of the column of its verdicts, where that stands beside columns of data.
+#: No column of a schema begins with `dy_`.
+VERDICT = "dy_valid:"
 
 # How many sets of rules failed together a materialization lists, most frequent first.
 _MAX_RULE_SETS = 20
@@ -46,6 +49,8 @@ class Outcome:
     failed_together: tuple[tuple[tuple[str, ...], int], ...] = ()
     #: Columns that are missing or have another dtype. With any, no rule was evaluated.
     column_errors: tuple[ColumnError, ...] = ()
+    #: What `core.statistics` selects of the table, where the rules' pass over the rows found that too.
+    described: pl.DataFrame | None = None
     #: Whether the function returned `None`: there was nothing to validate.
     skipped: bool = False
 
@@ -148,8 +153,30 @@ def rules_over_rows(plan: ValidationPlan) -> list[Rule]:
         and rule.expr is not None
         and rule.name != PRIMARY_KEY
         and not (rule.column is not None and rule.kind == "unique")
-        and not looks_at_one_row(rule.expr)
+        and not rule.looks_at_one_row
     ]
+
+
+def proved(plan: ValidationPlan, written: int) -> dict[str, dict[str, int]]:
+    """Return what the rules prove of a table of so many rows, which its statistics need not compute again.
+
+    Returns:
+        `distinct` and `nulls`, as `core.statistics` takes them: a number a column.
+    """
+    unique = {
+        rule.column: written
+        for rule in plan.rules
+        if rule.column and rule.kind == "unique" and rule.severity == "error"
+    }
+    severities = {rule.name: rule.severity for rule in plan.rules}
+    if len(plan.primary_key) == 1 and severities[PRIMARY_KEY] == "error":
+        unique[plan.primary_key[0]] = written
+    nulls = {
+        rule.column: 0
+        for rule in plan.rules
+        if rule.column and rule.kind == "nullability" and rule.severity == "error"
+    }
+    return {"distinct": unique, "nulls": nulls}
 
 
 def named(plan: ValidationPlan, severity: str) -> list[str]:
@@ -184,7 +211,8 @@ def empty_error_rows(plan: ValidationPlan) -> pl.DataFrame:
 
 
 def _error_rows(plan: ValidationPlan, rows: pl.DataFrame, valid: pl.DataFrame) -> pl.DataFrame:
-    return pl.concat([rows, valid], how="horizontal_extend").select(
+    verdicts = valid.select(pl.all().name.prefix(VERDICT))
+    return pl.concat([rows, verdicts], how="horizontal_extend").select(
         *plan.columns, *rule_words(plan, valid.columns)
     )
 
@@ -194,11 +222,12 @@ def rule_words(plan: ValidationPlan, evaluated: Collection[str]) -> list[pl.Expr
 
     Args:
         plan: The rules.
-        evaluated: The rules that have a Boolean column in the frame. All others hold in every row.
+        evaluated: The rules that have a Boolean column in the frame, named `VERDICT` and the rule's name. All
+            others hold in every row.
     """
     return [
         (
-            pl.when(pl.col(rule)).then(pl.lit("valid")).otherwise(pl.lit("invalid"))
+            pl.when(pl.col(VERDICT + rule)).then(pl.lit("valid")).otherwise(pl.lit("invalid"))
             if rule in evaluated
             else pl.lit("valid")
         ).alias(column)

@@ -11,7 +11,7 @@ import polars as pl
 from dagster_dataframely.core.column_schema import table_schema
 from dagster_dataframely.core.error_rows_key import error_rows_key
 from dagster_dataframely.core.naming import COLUMN_SCHEMA_CHECK
-from dagster_dataframely.core.outcome import Frame, Outcome
+from dagster_dataframely.core.outcome import Frame, Outcome, proved
 from dagster_dataframely.core.plan import RuleCheck, ValidationPlan
 from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
 from dagster_dataframely.core.samples import sample_table
@@ -167,7 +167,12 @@ def materialization_metadata(
             [(", ".join(rules), count) for rules, count in outcome.failed_together],
         )
     if plan.settings.statistics and outcome.table is not None:
-        tables = statistics(outcome.table, redact=redact, **_known(plan, outcome))
+        tables = statistics(
+            outcome.table,
+            redact=redact,
+            selected=outcome.described,
+            **proved(plan, outcome.written),
+        )
         metadata |= {f"dataframely/statistics/{group}": table for group, table in tables.items()}
     return metadata
 
@@ -200,24 +205,6 @@ def _row_samples(plan: ValidationPlan, outcome: Outcome) -> Iterator[tuple[str, 
 
 def _first_rows(frame: Frame, most: int) -> pl.DataFrame:
     return frame.lazy().head(most).collect()
-
-
-def _known(plan: ValidationPlan, outcome: Outcome) -> dict[str, dict[str, int]]:
-    """Return what the rules proved of the written table, which its statistics need not compute again."""
-    unique = {
-        rule.column: outcome.written
-        for rule in plan.rules
-        if rule.column and rule.kind == "unique" and rule.severity == "error"
-    }
-    severities = {rule.name: rule.severity for rule in plan.rules}
-    if len(plan.primary_key) == 1 and severities[PRIMARY_KEY] == "error":
-        unique[plan.primary_key[0]] = outcome.written
-    nulls = {
-        rule.column: 0
-        for rule in plan.rules
-        if rule.column and rule.kind == "nullability" and rule.severity == "error"
-    }
-    return {"distinct": unique, "nulls": nulls}
 
 
 def definition_metadata(plan: ValidationPlan) -> dict[str, Any]:

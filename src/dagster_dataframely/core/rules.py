@@ -16,6 +16,7 @@ from dagster_dataframely.upstream.dataframely_schema import (
     rule_function,
     validation_rules,
 )
+from dagster_dataframely.upstream.polars_expression import looks_at_one_row
 
 PRIMARY_KEY = "primary_key"
 
@@ -42,6 +43,11 @@ class Rule:
     def expression(self) -> str:
         """The expression as Polars prints it, or why there is none."""
         return str(self.expr) if self.expr is not None else f"({self.problem})"
+
+    @property
+    def looks_at_one_row(self) -> bool:
+        """Whether the verdict on a row surely depends on that row alone."""
+        return self.expr is not None and looks_at_one_row(self.expr)
 
 
 def check_schema(schema: object, *, used_by: str) -> type[dy.Schema]:

@@ -70,6 +70,7 @@ def statistics(
     redact: Collection[str] = (),
     distinct: Mapping[str, int] = _NOTHING_KNOWN,
     nulls: Mapping[str, int] = _NOTHING_KNOWN,
+    selected: pl.DataFrame | None = None,
 ) -> dict[str, dg.TableMetadataValue]:
     """Return statistics of a frame's columns.
 
@@ -79,6 +80,8 @@ def statistics(
         redact: Columns of which only the count and the nulls are shown.
         distinct: Numbers of distinct values that are known already, by column.
         nulls: Numbers of nulls that are known already, by column.
+        selected: One row with what `statistics_expressions` gives for this frame, where that is known
+            already. Only medians are left to be found.
 
     Returns:
         A table a group of dtypes, with a row a column: `numeric`, `temporal`, `string` (with categories, enums
@@ -94,8 +97,10 @@ def statistics(
     if not columns:
         return {}
     rows = frame.height if isinstance(frame, pl.DataFrame) else _count_rows(frame)
-    is_exact = isinstance(frame, pl.DataFrame) or rows * len(columns) <= EXACT_VALUES
-    found = _select(frame, columns, distinct, nulls, is_exact=is_exact)
+    is_exact = isinstance(frame, pl.DataFrame) or _is_small(rows, columns)
+    found = selected
+    if found is None:
+        found = _select(frame, columns, distinct, nulls, is_exact=is_exact)
     medians = _medians(frame, rows, columns, is_exact=is_exact)
     records: dict[Group, list[dict[str, JsonScalar]]] = {}
     for column in columns:
@@ -119,6 +124,32 @@ def statistics(
             record |= _boolean(values, count)
         records.setdefault(column.group, []).append(record)
     return {group: _table(group, records[group], is_exact=is_exact) for group in records}
+
+
+def statistics_expressions(
+    schema: pl.Schema,
+    rows: int,
+    *,
+    redact: Collection[str] = (),
+    distinct: Mapping[str, int] = _NOTHING_KNOWN,
+    nulls: Mapping[str, int] = _NOTHING_KNOWN,
+) -> list[pl.Expr]:
+    """Return what `statistics` selects of a lazy frame, so that a query of other figures can select it too.
+
+    Args:
+        schema: The frame's columns and dtypes.
+        rows: How many rows the frame has.
+        redact: As `statistics` takes it, and so are the other two.
+        distinct: Numbers of distinct values that are known already, by column.
+        nulls: Numbers of nulls that are known already, by column.
+
+    Returns:
+        Expressions that aggregate to one row, for a frame of exactly these columns. Their names begin with
+        a column's position and `|`.
+    """
+    columns = _described_columns(schema, redact)
+    is_exact = _is_small(rows, columns)
+    return _all_expressions(columns, distinct, nulls, is_exact=is_exact, mean_of_decimals="sum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +223,8 @@ def _select(
     )
 
     def select(mean_of_decimals: Literal["sum", "mean"]) -> pl.DataFrame:
-        expressions = (
-            expression
-            for column in columns
-            for expression in _expressions(
-                column, distinct, nulls, is_exact=is_exact, mean_of_decimals=mean_of_decimals
-            )
+        expressions = _all_expressions(
+            columns, distinct, nulls, is_exact=is_exact, mean_of_decimals=mean_of_decimals
         )
         return lazy.select(expressions).collect(engine=engine)
 
@@ -206,6 +233,23 @@ def _select(
     except pl.exceptions.ComputeError:
         # The sum of decimals may have more than their 38 digits.
         return select("mean")
+
+
+def _all_expressions(
+    columns: Sequence[_Column],
+    distinct: Mapping[str, int],
+    nulls: Mapping[str, int],
+    *,
+    is_exact: bool,
+    mean_of_decimals: Literal["sum", "mean"],
+) -> list[pl.Expr]:
+    return [
+        expression
+        for column in columns
+        for expression in _expressions(
+            column, distinct, nulls, is_exact=is_exact, mean_of_decimals=mean_of_decimals
+        )
+    ]
 
 
 def _expressions(
@@ -257,6 +301,11 @@ def _distinct(column: _Column, *, is_exact: bool) -> pl.Expr:
     # different strings share a hash, so that the number is one too low, happens once in 300,000 columns.
     hashes = column.expr.hash()
     return hashes.n_unique() if is_exact else hashes.approx_n_unique()
+
+
+def _is_small(rows: int, columns: Sequence[_Column]) -> bool:
+    """Return whether a lazy frame of so many rows is described exactly."""
+    return rows * len(columns) <= EXACT_VALUES
 
 
 def _count_rows(frame: pl.LazyFrame) -> int:

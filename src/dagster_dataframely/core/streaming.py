@@ -1,16 +1,17 @@
 """Validating a plan that is larger than memory: staged once as a parquet file, then only scanned.
 
 The plan of a lazy frame is executed once, into the staging file. Everything else reads that file by
-streaming, and keeps one bit a row and rule at the most, so memory grows with the rows that fail and not
-with the table. The verdict is that of `core.evaluation` and `core.outcome`.
+streaming. A clean table is read once more, for rules and statistics together. Of another, the failing rows
+are written to a second file, with the verdicts on them; in memory is one bit a row at the most, so memory
+grows with the rows that fail and not with the table. The verdict is that of `core.evaluation` and
+`core.outcome`.
 """
 
 from __future__ import annotations
 
-import math
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,34 +19,31 @@ from pathlib import Path
 import polars as pl
 
 from dagster_dataframely.core.evaluation import (
-    hash_of,
     naming_the_rule,
     refuse_other_height,
-    rule_query,
-    unique_keys,
+    rule_expressions,
 )
 from dagster_dataframely.core.outcome import (
+    VERDICT,
     Outcome,
     all_rules_valid,
     count_duplicates,
     empty_error_rows,
     named,
+    proved,
     rule_sets,
     rule_words,
     rules_over_rows,
 )
 from dagster_dataframely.core.plan import ValidationPlan
+from dagster_dataframely.core.row_masks import ROW, all_but, where
 from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
 from dagster_dataframely.core.staged import Compression, StagedParquet
-from dagster_dataframely.upstream.polars_expression import looks_at_one_row
+from dagster_dataframely.core.statistics import statistics_expressions
+from dagster_dataframely.core.uniqueness import duplicate_rows_of_file, unique_keys
 
-# Hashes of so many rows are compared at a time: 8 bytes a row, and as much again to compare them.
-_ROWS_A_SLICE = 5_000_000
-# No column of a schema begins with `dy_`.
-_ROW = "dy_row"
-_HASH = "dy_hash"
-_KEPT = "dy_kept"
-_AGAIN = "dy_again:"
+# So many rows are looked at before all are: where errors are common, that saves the pass for a clean table.
+_FIRST_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,31 +85,61 @@ def decide_staged(plan: ValidationPlan, staged: StagedParquet) -> Outcome:
         staged: The rows, with the schema's columns only.
 
     Returns:
-        The outcome, whose frames are lazy and read the staged file. Where nothing is dropped or moved, the
-        table is the scan of the staged file itself.
+        The outcome, whose frames are lazy and read the staged file, or the failing rows that are written beside
+        it. Where nothing is dropped or moved, the table is the scan of the staged file itself.
 
     Raises:
         RuleEvaluationError: A rule raised, or does not give booleans.
     """
     scan = staged.scan()
     rows: int = scan.select(pl.len()).collect().item()
-    failing = _failing_rows(plan, staged, rows)
-    failed = dict.fromkeys((rule.name for rule in plan.rules), 0)
-    failed |= _count_failed(failing)
-    if not failing.height:
-        return Outcome(
-            returned=rows,
-            failed=failed,
-            table=scan,
-            error_rows=empty_error_rows(plan) if plan.filter else None,
-        )
-    if plan.filter:
-        failing = _settle(plan, scan, rows, failing)
-        failed |= _count_failed(failing)
-    valid = failing.drop(_ROW)
+    marks = _marks(plan, staged, rows)
+    described = None if marks else _described_if_clean(plan, scan, rows)
+    if described is not None:
+        return _clean(plan, scan, rows, described)
+    failing = _find(plan, staged, rows, marks)
+    while plan.filter and (fallen := _fallen(plan, scan, rows, failing)):
+        marks = _together(marks, fallen)
+        failing = _find(plan, staged, rows, marks)
+    if not failing.numbers.len():
+        return _clean(plan, scan, rows, None)
+    return _decide(plan, scan, rows, failing)
+
+
+def _clean(
+    plan: ValidationPlan, scan: pl.LazyFrame, rows: int, described: pl.DataFrame | None
+) -> Outcome:
+    return Outcome(
+        returned=rows,
+        failed=dict.fromkeys((rule.name for rule in plan.rules), 0),
+        table=scan,
+        error_rows=empty_error_rows(plan) if plan.filter else None,
+        described=described,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Failing:
+    """The rows that fail a rule."""
+
+    #: Their numbers.
+    numbers: pl.Series
+    #: One Boolean column for each rule that some row fails, named as the rule, True where a row is valid.
+    valid: pl.DataFrame
+    #: The file of these rows: the schema's columns, and the verdict on each rule as `dy_valid:RULE`.
+    path: Path
+
+    def scan(self) -> pl.LazyFrame:
+        return pl.scan_parquet(self.path, glob=False, hive_partitioning=False)
+
+
+def _decide(plan: ValidationPlan, scan: pl.LazyFrame, rows: int, failing: _Failing) -> Outcome:
+    valid = failing.valid
     is_error = ~all_rules_valid(valid, named(plan, "error"))
     errors = int(is_error.sum())
     may_write = errors == 0 or (plan.filter and errors < rows)
+    failed = dict.fromkeys((rule.name for rule in plan.rules), 0)
+    failed |= valid.select((~pl.all()).sum()).row(0, named=True)
     return Outcome(
         returned=rows,
         failed=failed,
@@ -121,11 +149,11 @@ def decide_staged(plan: ValidationPlan, staged: StagedParquet) -> Outcome:
             if check.collapsed
         },
         error_count=errors,
-        warn_count=failing.height - errors,
-        table=_table(scan, rows, failing[_ROW], is_error) if may_write else None,
-        error_rows=_error_rows(plan, scan, rows, failing.filter(is_error)) if plan.filter else None,
-        samples=_samples(plan, scan, failing),
-        duplicate_keys=_duplicate_keys(plan, scan, rows, failing),
+        warn_count=valid.height - errors,
+        table=_table(plan, scan, rows, failing, is_error) if may_write else None,
+        error_rows=_error_rows(plan, failing, is_error) if plan.filter else None,
+        samples=_samples(plan, failing),
+        duplicate_keys=_duplicate_keys(plan, failing),
         failed_together=rule_sets(valid.lazy()),
     )
 
@@ -133,194 +161,154 @@ def decide_staged(plan: ValidationPlan, staged: StagedParquet) -> Outcome:
 # --- which rows fail which rules -------------------------------------------------------------------
 
 
-def _failing_rows(plan: ValidationPlan, staged: StagedParquet, rows: int) -> pl.DataFrame:
-    """Return the rows that fail a rule: their number `dy_row`, and one Boolean column a failing rule."""
+def _marks(plan: ValidationPlan, staged: StagedParquet, rows: int) -> dict[str, pl.Series]:
+    """Return the numbers of the rows that fail a rule that looks at more than one row, by rule."""
     scan = staged.scan()
     keys = unique_keys(plan)
-    others = [rule for rule in plan.rules if rule.name not in keys]
-    one_row = [rule for rule in others if rule.expr is not None and looks_at_one_row(rule.expr)]
-    parts = [_failing(plan, scan, one_row)] if one_row else []
-    # A rule over groups is evaluated alone, so that only the columns that it names are in memory.
-    parts += [_failing_alone(plan, scan, rule, rows) for rule in others if rule not in one_row]
+    # Each is evaluated alone, so that only the columns that it names are in memory.
+    found = {
+        rule.name: _failing_alone(plan, scan, rule, rows)
+        for rule in plan.rules
+        if rule.name not in keys and not rule.looks_at_one_row
+    }
     for name, columns in keys.items():
-        duplicates = duplicate_rows(staged, columns, rows)
-        parts.append(
-            pl.DataFrame({_ROW: duplicates, name: pl.repeat(False, len(duplicates), eager=True)})
-        )
-    return _joined(plan, parts)
+        found[name] = duplicate_rows_of_file(staged, columns, rows)
+    return {name: numbers for name, numbers in found.items() if numbers.len()}
 
 
-def _failing(
-    plan: ValidationPlan, frame: pl.LazyFrame, rules: Sequence[Rule], *, numbered: bool = False
-) -> pl.DataFrame:
-    """Return the rows that fail one of these rules; `numbered` where the frame has its own `dy_row`."""
-    names = [rule.name for rule in rules]
-    query = rule_query(plan, frame, rules, beside=[_ROW] if numbered else [])
-    if not numbered:
-        query = query.with_row_index(_ROW)
-    with naming_the_rule(plan, frame, rules):
-        found = query.filter(~pl.all_horizontal(names)).collect(engine="streaming")
-    return found.select(_ROW, *(name for name in names if not found[name].all()))
-
-
-def _failing_alone(plan: ValidationPlan, scan: pl.LazyFrame, rule: Rule, rows: int) -> pl.DataFrame:
-    """Return the rows that fail a rule that may look at all of them, having counted its values."""
-    with naming_the_rule(plan, scan, [rule]):
-        valid = rule_query(plan, scan, [rule]).collect(engine="streaming")
+def _failing_alone(plan: ValidationPlan, frame: pl.LazyFrame, rule: Rule, rows: int) -> pl.Series:
+    """Return the numbers of the rows that fail a rule, having counted the values that it gives."""
+    expressions = rule_expressions(plan, frame, [rule])
+    with naming_the_rule(plan, frame, [rule]):
+        valid = frame.with_columns(**expressions).select(*expressions).collect(engine="streaming")
     refuse_other_height(plan, [rule], found=valid.height, rows=rows)
-    return valid.with_row_index(_ROW).filter(~pl.col(rule.name))
+    return (~valid.to_series()).arg_true()
 
 
-def _joined(plan: ValidationPlan, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Put the findings of several passes beside one another, by row, in the order of the rules.
+def _rules_of_one_row(plan: ValidationPlan) -> list[Rule]:
+    keys = unique_keys(plan)
+    return [rule for rule in plan.rules if rule.name not in keys and rule.looks_at_one_row]
 
-    A row fails a rule if any part says so.
+
+def _described_if_clean(plan: ValidationPlan, scan: pl.LazyFrame, rows: int) -> pl.DataFrame | None:
+    """Return what statistics select of a table, in the pass over it that proves the rules of one row.
+
+    Returns:
+        None where a rule does not hold everywhere, or where Polars raises: what raised is found out by whoever
+        then evaluates the rules, or selects the statistics, alone.
     """
-    joined = pl.DataFrame(schema={_ROW: pl.UInt32})
-    for part in parts:
-        if not part.height:
-            continue
-        again = [name for name in part.columns if name in joined.columns and name != _ROW]
-        renamed = part.rename({name: _AGAIN + name for name in again})
-        joined = joined.join(renamed, on=_ROW, how="full", coalesce=True).with_columns(
-            pl.col(name).fill_null(True) & pl.col(_AGAIN + name).fill_null(True) for name in again
+    rules = rule_expressions(plan, scan, _rules_of_one_row(plan))
+    hold = [expr.all().alias(VERDICT + name) for name, expr in rules.items()]
+    figures = (
+        statistics_expressions(
+            scan.collect_schema(), rows, redact=plan.settings.redact, **proved(plan, rows)
         )
-    columns = [rule.name for rule in plan.rules if rule.name in joined.columns]
-    return joined.sort(_ROW).select(_ROW, pl.col(columns).fill_null(True))
+        if plan.settings.statistics
+        else []
+    )
+    try:
+        for frame, selected in ((scan.head(_FIRST_ROWS), hold), (scan, [*hold, *figures])):
+            found = frame.select(selected).collect(engine="streaming")
+            if not all(found.select(pl.nth(range(len(hold)))).row(0) if hold else ()):
+                return None
+    except Exception:
+        return None
+    return found.select(pl.nth(range(len(hold), found.width)))
 
 
-def _count_failed(failing: pl.DataFrame) -> dict[str, int]:
-    counts = failing.drop(_ROW).select((~pl.all()).sum())
-    return counts.row(0, named=True) if counts.width else {}
-
-
-def duplicate_rows(staged: StagedParquet, columns: Sequence[str], rows: int) -> pl.Series:
-    """Return the numbers of the rows whose key another row has too.
-
-    The hashes of the keys are written once, beside the staging file, and compared some million at a time:
-    where all differ, all keys differ. Only keys whose hash occurs twice are compared themselves.
-    """
+def _find(
+    plan: ValidationPlan, staged: StagedParquet, rows: int, marks: Mapping[str, pl.Series]
+) -> _Failing:
+    """Write the rows that fail a rule to a file of their own, with the verdicts on them."""
     scan = staged.scan()
-    file = staged.path.with_name("hashes.parquet")
-    scan.select(hash_of(columns).alias(_HASH)).sink_parquet(file, compression="uncompressed")
-    hashes = pl.scan_parquet(file, glob=False)
-    slices = max(1, math.ceil(rows / _ROWS_A_SLICE))
-    repeated = pl.concat([_repeated_hashes(hashes, part, slices) for part in range(slices)])
-    if repeated.is_empty():
-        return pl.Series(_ROW, [], dtype=pl.UInt32)
-    suspects = _collect_rows(hashes.with_row_index(_ROW), pl.col(_HASH).is_in(repeated.implode()))
-    keys = _only(scan.select(columns), rows, suspects).collect(engine="streaming")
-    return suspects.filter(~keys.select(pl.struct(columns).is_unique()).to_series())
+    path = staged.path.with_name("failing.parquet")
+    rules = _rules_of_one_row(plan)
+    verdicts = {VERDICT + name: expr for name, expr in rule_expressions(plan, scan, rules).items()}
+    marked = {VERDICT + name: all_but(numbers, rows) for name, numbers in marks.items()}
+    frame = scan
+    if marked:
+        frame = pl.concat([scan, pl.DataFrame(marked).lazy()], how="horizontal_extend")
+    names = [*verdicts, *marked]
+    query = frame.with_columns(**verdicts).with_row_index(ROW).filter(~pl.all_horizontal(names))
+    with naming_the_rule(plan, scan, rules):
+        query.sink_parquet(path, compression="lz4")
+    found = pl.read_parquet(path, columns=[ROW, *names], glob=False)
+    return _Failing(
+        numbers=found[ROW],
+        valid=found.select(
+            found[VERDICT + rule.name].alias(rule.name)
+            for rule in plan.rules
+            if VERDICT + rule.name in names and not found[VERDICT + rule.name].all()
+        ),
+        path=path,
+    )
 
 
-def _repeated_hashes(hashes: pl.LazyFrame, part: int, slices: int) -> pl.Series:
-    own = hashes.filter(pl.col(_HASH) % slices == part) if slices > 1 else hashes
-    counts = own.select(pl.len().alias("rows"), pl.col(_HASH).n_unique().alias("distinct"))
-    if counts.select(pl.col("rows") == pl.col("distinct")).collect(engine="streaming").item():
-        return pl.Series(_HASH, [], dtype=pl.UInt64)
-    repeated = own.group_by(_HASH).len().filter(pl.col("len") > 1).select(_HASH)
-    return repeated.collect(engine="streaming").to_series()
+def _fallen(
+    plan: ValidationPlan, scan: pl.LazyFrame, rows: int, failing: _Failing
+) -> dict[str, pl.Series]:
+    """Return the rows that fail an `error` rule once the error rows are dropped; see `core.outcome.settle`."""
+    errors = failing.numbers.filter(~all_rules_valid(failing.valid, named(plan, "error")))
+    if errors.is_empty():
+        return {}
+    is_kept = all_but(errors, rows)
+    kept = where(scan, is_kept)
+    found = {
+        rule.name: _failing_alone(plan, kept, rule, rows - len(errors))
+        for rule in rules_over_rows(plan)
+    }
+    return {
+        name: is_kept.arg_true().gather(positions)
+        for name, positions in found.items()
+        if positions.len()
+    }
 
 
-def _collect_rows(numbered: pl.LazyFrame, condition: pl.Expr) -> pl.Series:
-    return numbered.filter(condition).select(_ROW).collect(engine="streaming").to_series()
-
-
-def _settle(
-    plan: ValidationPlan, scan: pl.LazyFrame, rows: int, failing: pl.DataFrame
-) -> pl.DataFrame:
-    """Evaluate the kept rows again until every `error` rule holds on them; see `core.outcome.settle`."""
-    group_rules = rules_over_rows(plan)
-    error_rules = named(plan, "error")
-    while group_rules:
-        errors = failing.filter(~all_rules_valid(failing.drop(_ROW), error_rules))[_ROW]
-        if errors.is_empty():
-            break
-        kept = _only(scan.with_row_index(_ROW), rows, errors, inverse=True)
-        again = [_failing(plan, kept, [rule], numbered=True) for rule in group_rules]
-        if not any(part.height for part in again):
-            break
-        failing = _joined(plan, [failing, *again])
-    return failing
+def _together(
+    marks: Mapping[str, pl.Series], more: Mapping[str, pl.Series]
+) -> dict[str, pl.Series]:
+    return {
+        **marks,
+        **{
+            name: pl.concat([marks[name], numbers]) if name in marks else numbers
+            for name, numbers in more.items()
+        },
+    }
 
 
 # --- the frames ------------------------------------------------------------------------------------
 
 
-def _only(
-    frame: pl.LazyFrame, rows: int, numbers: pl.Series, *, inverse: bool = False
+def _table(
+    plan: ValidationPlan, scan: pl.LazyFrame, rows: int, failing: _Failing, is_error: pl.Series
 ) -> pl.LazyFrame:
-    """Return the rows of a frame with these numbers, or all others, in the frame's order.
-
-    One bit a row is put beside the frame, which streams; a list of numbers would be looked up row by row.
-    """
-    bits = pl.repeat(inverse, rows, dtype=pl.Boolean, eager=True).scatter(numbers, not inverse)
-    kept = pl.DataFrame({_KEPT: bits}).lazy()
-    return pl.concat([frame, kept], how="horizontal_extend").filter(_KEPT).drop(_KEPT)
-
-
-def _table(scan: pl.LazyFrame, rows: int, failing: pl.Series, is_error: pl.Series) -> pl.LazyFrame:
-    valid = _only(scan, rows, failing, inverse=True)
-    only_warned = failing.filter(~is_error)
-    if only_warned.is_empty():
+    valid = where(scan, all_but(failing.numbers, rows))
+    if is_error.all():
         return valid
-    return pl.concat([valid, _only(scan, rows, only_warned)])
+    only_warned = where(failing.scan().select(plan.columns), ~is_error)
+    return pl.concat([valid, only_warned])
 
 
-def _error_rows(
-    plan: ValidationPlan, scan: pl.LazyFrame, rows: int, errors: pl.DataFrame
-) -> pl.LazyFrame:
-    verdicts = errors.drop(_ROW)
-    data = _rows_that_fail(plan, scan, verdicts)
-    if data is None:
-        data = _only(scan, rows, errors[_ROW])
-    beside = pl.concat([data, verdicts.lazy()], how="horizontal_extend") if verdicts.width else data
-    return beside.select(*plan.columns, *rule_words(plan, verdicts.columns))
+def _error_rows(plan: ValidationPlan, failing: _Failing, is_error: pl.Series) -> pl.LazyFrame:
+    words = rule_words(plan, failing.valid.columns)
+    return where(failing.scan(), is_error).select(*plan.columns, *words)
 
 
-def _rows_that_fail(
-    plan: ValidationPlan, scan: pl.LazyFrame, verdicts: pl.DataFrame
-) -> pl.LazyFrame | None:
-    """Return the error rows by the rules themselves, or None where a rule looks at more than one row.
-
-    Such a filter is applied while the file is read, so that only rows that fail are ever whole in memory.
-    """
-    broken = [
-        rule
-        for rule in plan.rules
-        if rule.severity == "error"
-        and rule.name in verdicts.columns
-        and not verdicts[rule.name].all()
-    ]
-    exprs = [rule.expr.fill_null(True) for rule in broken if rule.expr is not None]
-    if not all(looks_at_one_row(expr) for expr in exprs):
-        return None
-    if not exprs:
-        return scan.head(0)
-    return scan.filter(~pl.all_horizontal(exprs))
-
-
-def _samples(
-    plan: ValidationPlan, scan: pl.LazyFrame, failing: pl.DataFrame
-) -> dict[str, pl.DataFrame]:
+def _samples(plan: ValidationPlan, failing: _Failing) -> dict[str, pl.DataFrame]:
     most = plan.settings.max_failure_samples
     if not most:
         return {}
-    # A slice reads no more of the file than the row group that it lies in.
+    rows = failing.scan().select(plan.columns)
     return {
         name: pl.concat(
-            [scan.slice(row, 1) for row in failing.filter(~failing[name])[_ROW].head(most)]
+            [rows.slice(position, 1) for position in (~column).arg_true().head(most)]
         ).collect()
-        for name in failing.columns
-        if name != _ROW
+        for name, column in failing.valid.to_dict().items()
     }
 
 
-def _duplicate_keys(
-    plan: ValidationPlan, scan: pl.LazyFrame, rows: int, failing: pl.DataFrame
-) -> pl.DataFrame | None:
-    if PRIMARY_KEY not in failing.columns or not plan.settings.max_failure_samples:
+def _duplicate_keys(plan: ValidationPlan, failing: _Failing) -> pl.DataFrame | None:
+    if PRIMARY_KEY not in failing.valid.columns or not plan.settings.max_failure_samples:
         return None
-    duplicates = failing.filter(~failing[PRIMARY_KEY])[_ROW]
-    keys = _only(scan.select(plan.primary_key), rows, duplicates)
-    return count_duplicates(keys, plan).collect(engine="streaming")
+    duplicated = where(failing.scan().select(plan.primary_key), ~failing.valid[PRIMARY_KEY])
+    return count_duplicates(duplicated, plan).collect(engine="streaming")
