@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from dagster_dataframely import asset_decorator
-from dagster_dataframely.core import uniqueness
+from dagster_dataframely.core import streaming, uniqueness
 from summaries import print_io_managers, print_mistakes
 
 os.environ.setdefault("DAGSTER_DISABLE_TELEMETRY", "yes")
@@ -44,8 +44,9 @@ def either_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         return build_asset(_lazily(fn), streaming_plan, arguments, **kwargs)
 
     monkeypatch.setattr(asset_decorator, "build_asset", build_streaming)
-    # Several slices of hashes, even of a few rows.
+    # Several slices of hashes, and rows beyond the first, even of a few rows.
     monkeypatch.setattr(uniqueness, "_ROWS_A_SLICE", 2)
+    monkeypatch.setattr(streaming, "_FIRST_ROWS", 2)
 
 
 def _lazily(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -38,7 +38,7 @@ BROKEN = pl.DataFrame(
 )
 
 
-def results_of(frame: pl.DataFrame | None, **arguments: Any) -> list[Any]:
+def results_of(frame: pl.DataFrame | pl.LazyFrame | None, **arguments: Any) -> list[Any]:
     @dd.asset(LinesSchema, filter=True, **arguments)
     def lines() -> Any:
         return frame
@@ -52,7 +52,7 @@ def metadata_of(frame: pl.DataFrame, check: str, **arguments: Any) -> dict[str, 
     return dict(result.metadata)
 
 
-def materialized(frame: pl.DataFrame, **arguments: Any) -> dict[str, Any]:
+def materialized(frame: pl.DataFrame | pl.LazyFrame, **arguments: Any) -> dict[str, Any]:
     results = results_of(frame, **arguments)
     (result,) = (each for each in results if isinstance(each, dg.MaterializeResult))
     return dict(dg.AssetMaterialization("lines", metadata=result.metadata).metadata)
@@ -286,6 +286,27 @@ def test_statistics_describe_what_was_written_and_not_what_was_returned() -> Non
         6.0,
         6.0,
     )
+
+
+@pytest.mark.parametrize("frame", [CLEAN, CLEAN.clear(), BROKEN], ids=["clean", "empty", "broken"])
+def test_a_streamed_table_has_the_metadata_of_one_in_memory(frame: pl.DataFrame) -> None:
+    assert materialized(frame.lazy(), stream=True) == materialized(frame)
+
+
+def test_a_streamed_table_whose_decimals_have_too_large_a_sum_has_statistics() -> None:
+    class WholeSchema(dy.Schema):
+        whole = dy.Decimal(38, 0, nullable=True)
+
+    largest = Decimal(10**38 - 1)
+
+    @dd.asset(WholeSchema, stream=True)
+    def wholes() -> pl.LazyFrame:
+        return pl.LazyFrame({"whole": [largest, largest]}, schema={"whole": pl.Decimal(38, 0)})
+
+    table = next(iter(wholes()))
+
+    (whole,) = rows(table.metadata["dataframely/statistics/numeric"])
+    assert (whole["count"], whole["max"]) == (2, str(largest))
 
 
 @either_mode

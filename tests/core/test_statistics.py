@@ -16,7 +16,7 @@ from hypothesis import given
 from polars.testing.parametric import dataframes
 
 from dagster_dataframely.core import statistics as statistics_module
-from dagster_dataframely.core.statistics import statistics
+from dagster_dataframely.core.statistics import statistics, statistics_expressions
 
 
 def tables(frame: pl.DataFrame | pl.LazyFrame, **known: Any) -> dict[str, list[dict[str, Any]]]:
@@ -330,6 +330,21 @@ def test_known_counts_are_taken_and_not_computed(monkeypatch: pytest.MonkeyPatch
 
     assert (found["string"][0]["distinct"], found["string"][0]["nulls"]) == (2, 0)
     assert not [name for name in selected if name.endswith(("|distinct", "|nulls"))]
+
+
+def test_what_another_query_selected_is_taken_and_not_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frame = pl.LazyFrame({"0": [3, 1, None], "x": ["a", "b", "b"], "paid": [True, None, None]})
+    known = {"redact": ["paid"], "distinct": {"x": 2}, "nulls": {"x": 0}}
+    found = tables(frame, **known)
+    selected = frame.select(
+        (pl.col("0") > 0).all().alias("a rule"),
+        *statistics_expressions(frame.collect_schema(), 3, **known),
+    ).collect()
+    monkeypatch.setattr(statistics_module, "_select", None)
+
+    assert tables(frame, selected=selected.drop("a rule"), **known) == found
 
 
 def test_a_unique_column_with_a_null_has_one_distinct_value_less_than_rows() -> None:

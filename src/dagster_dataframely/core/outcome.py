@@ -15,10 +15,6 @@ from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
 
 Frame: TypeAlias = pl.DataFrame | pl.LazyFrame
 
-#: Before a rule's name, the name of the column of its verdicts, where that stands beside columns of data.
-#: No column of a schema begins with `dy_`.
-VERDICT = "dy_valid:"
-
 # How many sets of rules failed together a materialization lists, most frequent first.
 _MAX_RULE_SETS = 20
 
@@ -211,8 +207,7 @@ def empty_error_rows(plan: ValidationPlan) -> pl.DataFrame:
 
 
 def _error_rows(plan: ValidationPlan, rows: pl.DataFrame, valid: pl.DataFrame) -> pl.DataFrame:
-    verdicts = valid.select(pl.all().name.prefix(VERDICT))
-    return pl.concat([rows, verdicts], how="horizontal_extend").select(
+    return pl.concat([rows, valid], how="horizontal_extend").select(
         *plan.columns, *rule_words(plan, valid.columns)
     )
 
@@ -222,12 +217,11 @@ def rule_words(plan: ValidationPlan, evaluated: Collection[str]) -> list[pl.Expr
 
     Args:
         plan: The rules.
-        evaluated: The rules that have a Boolean column in the frame, named `VERDICT` and the rule's name. All
-            others hold in every row.
+        evaluated: The rules that have a Boolean column in the frame. All others hold in every row.
     """
     return [
         (
-            pl.when(pl.col(VERDICT + rule)).then(pl.lit("valid")).otherwise(pl.lit("invalid"))
+            pl.when(pl.col(rule)).then(pl.lit("valid")).otherwise(pl.lit("invalid"))
             if rule in evaluated
             else pl.lit("valid")
         ).alias(column)

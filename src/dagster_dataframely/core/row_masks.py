@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import polars.selectors as cs
 
 #: The number of a row in its frame, as a column. No column of a schema begins with `dy_`.
 ROW = "dy_row"
@@ -21,3 +22,13 @@ def where(frame: pl.LazyFrame, kept: pl.Series) -> pl.LazyFrame:
     """
     bits = pl.DataFrame({_KEPT: kept}).lazy()
     return pl.concat([frame, bits], how="horizontal_extend").filter(_KEPT).drop(_KEPT)
+
+
+def released(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Return a lazy frame whose strings are copies.
+
+    For a few rows out of many: a string that was filtered out of a column refers to the buffer of all that was
+    read with it, and keeps that in memory.
+    """
+    # What is joined is written anew, even to nothing.
+    return frame.with_columns(cs.string() + "")

@@ -24,7 +24,6 @@ from dagster_dataframely.core.evaluation import (
     rule_expressions,
 )
 from dagster_dataframely.core.outcome import (
-    VERDICT,
     Outcome,
     all_rules_valid,
     count_duplicates,
@@ -36,7 +35,7 @@ from dagster_dataframely.core.outcome import (
     rules_over_rows,
 )
 from dagster_dataframely.core.plan import ValidationPlan
-from dagster_dataframely.core.row_masks import ROW, all_but, where
+from dagster_dataframely.core.row_masks import ROW, all_but, released, where
 from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
 from dagster_dataframely.core.staged import Compression, StagedParquet
 from dagster_dataframely.core.statistics import statistics_expressions
@@ -126,7 +125,8 @@ class _Failing:
     numbers: pl.Series
     #: One Boolean column for each rule that some row fails, named as the rule, True where a row is valid.
     valid: pl.DataFrame
-    #: The file of these rows: the schema's columns, and the verdict on each rule as `dy_valid:RULE`.
+    #: The file of these rows: the schema's columns, then the verdict on each rule under the rule's name, which
+    #: Dataframely lets no column have.
     path: Path
 
     def scan(self) -> pl.LazyFrame:
@@ -198,7 +198,8 @@ def _described_if_clean(plan: ValidationPlan, scan: pl.LazyFrame, rows: int) -> 
         then evaluates the rules, or selects the statistics, alone.
     """
     rules = rule_expressions(plan, scan, _rules_of_one_row(plan))
-    hold = [expr.all().alias(VERDICT + name) for name, expr in rules.items()]
+    # Not named as the rules: statistics name theirs after a column's position, such as `0|min`.
+    hold = [expr.all().alias(f"dy_rule:{name}") for name, expr in rules.items()]
     figures = (
         statistics_expressions(
             scan.collect_schema(), rows, redact=plan.settings.redact, **proved(plan, rows)
@@ -223,22 +224,22 @@ def _find(
     scan = staged.scan()
     path = staged.path.with_name("failing.parquet")
     rules = _rules_of_one_row(plan)
-    verdicts = {VERDICT + name: expr for name, expr in rule_expressions(plan, scan, rules).items()}
-    marked = {VERDICT + name: all_but(numbers, rows) for name, numbers in marks.items()}
+    verdicts = rule_expressions(plan, scan, rules)
+    marked = {name: all_but(numbers, rows) for name, numbers in marks.items()}
     frame = scan
     if marked:
         frame = pl.concat([scan, pl.DataFrame(marked).lazy()], how="horizontal_extend")
     names = [*verdicts, *marked]
-    query = frame.with_columns(**verdicts).with_row_index(ROW).filter(~pl.all_horizontal(names))
+    # A schema may have no rule at all, and `all` of nothing raises.
+    is_valid = pl.all_horizontal(pl.lit(True), *names)
+    query = frame.with_columns(**verdicts).with_row_index(ROW).filter(~is_valid)
     with naming_the_rule(plan, scan, rules):
-        query.sink_parquet(path, compression="lz4")
+        released(query).sink_parquet(path, compression="lz4")
     found = pl.read_parquet(path, columns=[ROW, *names], glob=False)
     return _Failing(
         numbers=found[ROW],
         valid=found.select(
-            found[VERDICT + rule.name].alias(rule.name)
-            for rule in plan.rules
-            if VERDICT + rule.name in names and not found[VERDICT + rule.name].all()
+            rule.name for rule in plan.rules if rule.name in names and not found[rule.name].all()
         ),
         path=path,
     )

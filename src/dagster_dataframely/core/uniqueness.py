@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from dagster_dataframely.core.plan import ValidationPlan
-from dagster_dataframely.core.row_masks import ROW, where
+from dagster_dataframely.core.row_masks import ROW, released, where
 from dagster_dataframely.core.rules import PRIMARY_KEY
 from dagster_dataframely.core.staged import StagedParquet
 
@@ -84,7 +84,7 @@ def duplicate_rows_of_file(staged: StagedParquet, columns: Sequence[str], rows: 
     file.unlink()
     if suspects.is_empty():
         return suspects
-    keys = where(scan.select(columns), is_suspect).collect(engine="streaming")
+    keys = released(where(scan.select(columns), is_suspect)).collect(engine="streaming")
     return _not_unique(keys, suspects)
 
 
