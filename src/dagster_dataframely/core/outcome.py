@@ -56,6 +56,26 @@ class Outcome:
         return self.returned - self.error_count if self.table is not None else 0
 
 
+def clean_outcome(
+    plan: ValidationPlan, frame: Frame, rows: int, described: pl.DataFrame | None = None
+) -> Outcome:
+    """Hand a frame on as it is, every rule having held on every row of it.
+
+    Args:
+        plan: The rules and whether error rows are held back.
+        frame: The rows, with the schema's columns only.
+        rows: How many they are.
+        described: What `core.statistics` selects of them, where that is known already.
+    """
+    return Outcome(
+        returned=rows,
+        failed=dict.fromkeys((rule.name for rule in plan.rules), 0),
+        table=frame,
+        error_rows=_no_error_rows(plan) if plan.filter else None,
+        described=described,
+    )
+
+
 def decide(plan: ValidationPlan, frame: pl.DataFrame, evaluation: Evaluation) -> Outcome:
     """Split an evaluated frame into the table and the error rows.
 
@@ -68,12 +88,7 @@ def decide(plan: ValidationPlan, frame: pl.DataFrame, evaluation: Evaluation) ->
         The outcome. A frame without failures is handed on as it is, no row copied.
     """
     if not any(evaluation.failed.values()):
-        return Outcome(
-            returned=evaluation.rows,
-            failed=evaluation.failed,
-            table=frame,
-            error_rows=empty_error_rows(plan) if plan.filter else None,
-        )
+        return clean_outcome(plan, frame, evaluation.rows)
     if plan.filter:
         evaluation = settle(plan, frame, evaluation)
     may_be_written = all_rules_valid(evaluation.valid, named(plan, "error"))
@@ -147,8 +162,7 @@ def rules_over_rows(plan: ValidationPlan) -> list[Rule]:
         for rule in plan.rules
         if rule.severity == "error"
         and rule.expr is not None
-        and rule.name != PRIMARY_KEY
-        and not (rule.column is not None and rule.kind == "unique")
+        and not rule.asks_for_uniqueness
         and not rule.looks_at_one_row
     ]
 
@@ -201,7 +215,7 @@ def _table(frame: pl.DataFrame, may_be_written: pl.Series, is_valid: pl.Series) 
     return pl.concat([valid, only_warned]) if only_warned.height else valid
 
 
-def empty_error_rows(plan: ValidationPlan) -> pl.DataFrame:
+def _no_error_rows(plan: ValidationPlan) -> pl.DataFrame:
     """Return the error rows of a run that has none: the table is there, and empty."""
     return plan.schema.create_empty().select(*plan.columns, *rule_words(plan, ()))
 

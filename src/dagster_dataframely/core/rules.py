@@ -45,6 +45,13 @@ class Rule:
         return str(self.expr) if self.expr is not None else f"({self.problem})"
 
     @property
+    def asks_for_uniqueness(self) -> bool:
+        """Whether this is the rule of the primary key, or of a column declared `unique`."""
+        if self.column is None:
+            return self.name == PRIMARY_KEY
+        return self.kind == "unique"
+
+    @property
     def looks_at_one_row(self) -> bool:
         """Whether the verdict on a row surely depends on that row alone."""
         return self.expr is not None and looks_at_one_row(self.expr)

@@ -26,8 +26,8 @@ from dagster_dataframely.core.evaluation import (
 from dagster_dataframely.core.outcome import (
     Outcome,
     all_rules_valid,
+    clean_outcome,
     count_duplicates,
-    empty_error_rows,
     named,
     proved,
     rule_sets,
@@ -95,26 +95,14 @@ def decide_staged(plan: ValidationPlan, staged: StagedParquet) -> Outcome:
     marks = _marks(plan, staged, rows)
     described = None if marks else _described_if_clean(plan, scan, rows)
     if described is not None:
-        return _clean(plan, scan, rows, described)
+        return clean_outcome(plan, scan, rows, described)
     failing = _find(plan, staged, rows, marks)
     while plan.filter and (fallen := _fallen(plan, scan, rows, failing)):
         marks = _together(marks, fallen)
         failing = _find(plan, staged, rows, marks)
     if not failing.numbers.len():
-        return _clean(plan, scan, rows, None)
+        return clean_outcome(plan, scan, rows)
     return _decide(plan, scan, rows, failing)
-
-
-def _clean(
-    plan: ValidationPlan, scan: pl.LazyFrame, rows: int, described: pl.DataFrame | None
-) -> Outcome:
-    return Outcome(
-        returned=rows,
-        failed=dict.fromkeys((rule.name for rule in plan.rules), 0),
-        table=scan,
-        error_rows=empty_error_rows(plan) if plan.filter else None,
-        described=described,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import polars as pl
 
 from dagster_dataframely.core.plan import ValidationPlan
 from dagster_dataframely.core.row_masks import ROW, released, where
-from dagster_dataframely.core.rules import PRIMARY_KEY
 from dagster_dataframely.core.staged import StagedParquet
 
 # Of a file, so many hashes are compared at a time: 8 bytes a row, and as much again to sort them.
@@ -28,12 +27,11 @@ def unique_keys(plan: ValidationPlan) -> dict[str, tuple[str, ...]]:
     Nested columns are left out: their rules are evaluated as Dataframely writes them.
     """
     dtypes = {name: column.dtype for name, column in plan.schema.columns().items()}
-    keys: dict[str, tuple[str, ...]] = {}
-    for rule in plan.rules:
-        if rule.column is not None and rule.kind == "unique":
-            keys[rule.name] = (rule.column,)
-        elif rule.column is None and rule.name == PRIMARY_KEY:
-            keys[rule.name] = plan.primary_key
+    keys = {
+        rule.name: plan.primary_key if rule.column is None else (rule.column,)
+        for rule in plan.rules
+        if rule.asks_for_uniqueness
+    }
     return {
         name: columns
         for name, columns in keys.items()
