@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import cProfile
+import pstats
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -114,7 +117,6 @@ def report(arguments: argparse.Namespace) -> None:
     targets: list[Target] = []
     for rows in arguments.rows:
         for case in CASES:
-            ways = runner.selected([COPY, case.package, COLLECT], arguments.only, [COPY])
             source = arguments.data / f"{case.table} {rows} {case.errors}.parquet".replace(" ", "-")
             job = {
                 "table": case.table,
@@ -124,19 +126,40 @@ def report(arguments: argparse.Namespace) -> None:
             }
             if not source.exists():
                 runner.run(SUITE, {**job, "way": PREPARE})
-            limit = arguments.memory_limit
-            found = runner.interleaved(
-                SUITE,
-                {way: {**job, "way": way} for way in ways},
-                arguments.rounds,
-                memory_limit=limit,
-            )
+            if arguments.profile:
+                print(f"\n### {rows:,} rows, {case.title}")
+                profiled(case, source)
+            else:
+                targets += compared(case, job, arguments)
             if not arguments.keep:
                 source.unlink()
-            runner.assert_same_verdict(found, TABLES[case.table].failing(rows, case.errors))
-            print_case(f"{rows:,} rows, {case.title}", found, limit)
-            targets += targets_of(f"{rows:,} rows, {case.title}", case, found, rows)
-    runner.print_targets(targets)
+    if targets:
+        runner.print_targets(targets)
+
+
+def compared(case: Case, job: Job, arguments: argparse.Namespace) -> list[Target]:
+    """Measure the ways on one file, print what they take, and return the figures to reach."""
+    rows, limit = job["rows"], arguments.memory_limit
+    ways = runner.selected([COPY, case.package, COLLECT], arguments.only, [COPY])
+    found = runner.interleaved(
+        SUITE, {way: {**job, "way": way} for way in ways}, arguments.rounds, memory_limit=limit
+    )
+    runner.assert_same_verdict(found, TABLES[case.table].failing(rows, case.errors))
+    title = f"{rows:,} rows, {case.title}"
+    print_case(title, found, limit)
+    return targets_of(title, case, found, rows)
+
+
+def profiled(case: Case, source: Path) -> None:
+    """Print which functions of the package take how long on a file, what they call included."""
+    tables = tempfile.mkdtemp(dir=source.parent)
+    profile = cProfile.Profile()
+    try:
+        profile.runcall(_materialized, case.package, TABLES[case.table], source, tables)
+    finally:
+        shutil.rmtree(tables)
+    package = re.escape(str(Path(dd.__file__).parent))
+    pstats.Stats(profile).sort_stats("cumulative").print_stats(package, 25)
 
 
 def print_case(title: str, found: Mapping[str, Sequence[Measurement]], limit: float) -> None:
@@ -189,6 +212,9 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="+", default=[], help="ways, as patterns such as 'dd.*'")
     parser.add_argument(
         "--data", type=Path, default=runner.data_folder(), help="where files are made"
+    )
+    parser.add_argument(
+        "--profile", action="store_true", help="print what the package's functions take instead"
     )
     parser.add_argument("--keep", action="store_true", help="keep the files for the next time")
     parser.add_argument(
