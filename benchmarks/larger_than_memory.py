@@ -6,7 +6,6 @@ import argparse
 import cProfile
 import pstats
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,11 +45,7 @@ def measured(job: Job) -> Measurement:
         return measurement
     if job["way"] == COLLECT:
         return _collected(table, source)
-    tables = tempfile.mkdtemp(dir=source.parent)
-    try:
-        return _materialized(job["way"], table, source, tables)
-    finally:
-        shutil.rmtree(tables)
+    return _materialized(job["way"], table, source)
 
 
 def _collected(table: Table, source: Path) -> Measurement:
@@ -62,7 +57,9 @@ def _collected(table: Table, source: Path) -> Measurement:
     return replace(measurement, verdict=table.by_column(counts))
 
 
-def _materialized(way: str, table: Table, source: Path, tables: str) -> Measurement:
+def _materialized(way: str, table: Table, source: Path) -> Measurement:
+    """Measure a materialization whose tables lie beside the file, and are gone afterwards."""
+
     def orders() -> pl.LazyFrame:
         return pl.scan_parquet(source)
 
@@ -71,9 +68,10 @@ def _materialized(way: str, table: Table, source: Path, tables: str) -> Measurem
         if way == COPY
         else dd.asset(table.schema, stream=True, filter=way == FILTERED)(orders)
     )
-    io_manager = dd.ParquetIOManager(base_dir=tables)
-    materialize(nothing, io_manager)
-    result, measurement = runner.measure(lambda: materialize(asset, io_manager))
+    with tempfile.TemporaryDirectory(dir=source.parent) as tables:
+        io_manager = dd.ParquetIOManager(base_dir=tables)
+        materialize(nothing, io_manager)
+        result, measurement = runner.measure(lambda: materialize(asset, io_manager))
     if way == COPY:
         return measurement
     return replace(measurement, verdict=table.by_column(failed_counts(result)))
@@ -126,18 +124,19 @@ def report(arguments: argparse.Namespace) -> None:
             }
             if not source.exists():
                 runner.run(SUITE, {**job, "way": PREPARE})
+            title = f"{rows:,} rows, {case.title}"
             if arguments.profile:
-                print(f"\n### {rows:,} rows, {case.title}")
+                print(f"\n### {title}")
                 profiled(case, source)
             else:
-                targets += compared(case, job, arguments)
+                targets += compared(title, case, job, arguments)
             if not arguments.keep:
                 source.unlink()
     if targets:
         runner.print_targets(targets)
 
 
-def compared(case: Case, job: Job, arguments: argparse.Namespace) -> list[Target]:
+def compared(title: str, case: Case, job: Job, arguments: argparse.Namespace) -> list[Target]:
     """Measure the ways on one file, print what they take, and return the figures to reach."""
     rows, limit = job["rows"], arguments.memory_limit
     ways = runner.selected([COPY, case.package, COLLECT], arguments.only, [COPY])
@@ -145,19 +144,14 @@ def compared(case: Case, job: Job, arguments: argparse.Namespace) -> list[Target
         SUITE, {way: {**job, "way": way} for way in ways}, arguments.rounds, memory_limit=limit
     )
     runner.assert_same_verdict(found, TABLES[case.table].failing(rows, case.errors))
-    title = f"{rows:,} rows, {case.title}"
     print_case(title, found, limit)
     return targets_of(title, case, found, rows)
 
 
 def profiled(case: Case, source: Path) -> None:
-    """Print which functions of the package take how long on a file, what they call included."""
-    tables = tempfile.mkdtemp(dir=source.parent)
+    """Print which functions of the package take how long on a file, including what they call."""
     profile = cProfile.Profile()
-    try:
-        profile.runcall(_materialized, case.package, TABLES[case.table], source, tables)
-    finally:
-        shutil.rmtree(tables)
+    profile.runcall(_materialized, case.package, TABLES[case.table], source)
     package = re.escape(str(Path(dd.__file__).parent))
     pstats.Stats(profile).sort_stats("cumulative").print_stats(package, 25)
 

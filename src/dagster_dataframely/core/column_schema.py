@@ -13,7 +13,7 @@ from polars.datatypes import DataTypeClass
 
 from dagster_dataframely.core.constraints import column_constraints
 from dagster_dataframely.core.dtypes import column_dtype_text, dtype_text
-from dagster_dataframely.core.rules import PRIMARY_KEY, read_rules
+from dagster_dataframely.core.rules import read_rules
 from dagster_dataframely.core.samples import json_value
 from dagster_dataframely.core.severity import METADATA_KEY
 from dagster_dataframely.core.text import listed, shortened
@@ -63,7 +63,7 @@ def table_schema(schema: type[dy.Schema]) -> dg.TableSchema:
     constraints += [
         shortened(rule.docstring or rule.name)
         for rule in read_rules(schema)
-        if rule.column is None and rule.name != PRIMARY_KEY
+        if rule.column is None and not rule.asks_for_uniqueness
     ]
     return dg.TableSchema(
         columns=[

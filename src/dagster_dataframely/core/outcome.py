@@ -12,6 +12,7 @@ from dagster_dataframely.core.column_schema import ColumnError
 from dagster_dataframely.core.evaluation import Evaluation, evaluate_rules
 from dagster_dataframely.core.plan import ValidationPlan
 from dagster_dataframely.core.rules import PRIMARY_KEY, Rule
+from dagster_dataframely.core.uniqueness import unique_keys
 
 Frame: TypeAlias = pl.DataFrame | pl.LazyFrame
 
@@ -173,14 +174,12 @@ def proved(plan: ValidationPlan, written: int) -> dict[str, dict[str, int]]:
     Returns:
         `distinct` and `nulls`, as `core.statistics` takes them: a number a column.
     """
+    error_rules = named(plan, "error")
     unique = {
-        rule.column: written
-        for rule in plan.rules
-        if rule.column and rule.kind == "unique" and rule.severity == "error"
+        columns[0]: written
+        for name, columns in unique_keys(plan).items()
+        if len(columns) == 1 and name in error_rules
     }
-    severities = {rule.name: rule.severity for rule in plan.rules}
-    if len(plan.primary_key) == 1 and severities[PRIMARY_KEY] == "error":
-        unique[plan.primary_key[0]] = written
     nulls = {
         rule.column: 0
         for rule in plan.rules
