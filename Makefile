@@ -129,7 +129,7 @@ clean: ## Remove the environments and every cache
 
 test-io: $(INSTALLED) ## Run the storage tests with Delta Lake, DuckDB and dagster-polars too
 	@$(UV) pip install --python $(BIN)/python --constraint constraints.txt --group io
-	@$(PYTEST) tests/storage
+	@$(PYTEST) tests/step tests/test_parquet_io_manager.py
 
 # --- the app in a browser ------------------------------------------------------------------------
 

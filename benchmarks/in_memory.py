@@ -17,7 +17,7 @@ from benchmarks.runner import Job, Measurement, Target, middle, number, ratio
 from benchmarks.runs import Nowhere, failed_counts, materialize, nothing
 from benchmarks.tables import TABLES, Table
 from benchmarks.tools import TOOLS
-from dagster_dataframely.core.rules import read_rules
+from dagster_dataframely.core.declaration.rules import read_rules
 
 SUITE = "benchmarks.in_memory"
 

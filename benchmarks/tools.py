@@ -14,7 +14,7 @@ import dataframely as dy
 import polars as pl
 
 from benchmarks.tables import Table
-from dagster_dataframely.core.rules import read_rules
+from dagster_dataframely.core.declaration.rules import read_rules
 
 Validator: TypeAlias = Callable[[pl.DataFrame], Mapping[str, int]]
 

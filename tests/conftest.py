@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -15,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from dagster_dataframely import asset_decorator
-from dagster_dataframely.core import streaming, uniqueness
+from dagster_dataframely.core.verdict import streaming, uniqueness
 from summaries import print_io_managers, print_mistakes
+from yaml_project import Project, new_project
 
 os.environ.setdefault("DAGSTER_DISABLE_TELEMETRY", "yes")
 
@@ -27,6 +29,12 @@ _COMMON: dict[str, Any] = {
 settings.register_profile("default", max_examples=60, **_COMMON)
 settings.register_profile("thorough", max_examples=500, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project with the modules `orders` and `schema` in the folder `orders`, and no component yet."""
+    return new_project(tmp_path)
 
 
 @pytest.fixture(params=["collected", "streamed"])

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from dagster_dataframely.components.dataframely_checks import (
         DataframelyChecksComponent,
     )
-    from dagster_dataframely.error_rows import ErrorRows, error_rows_spec
-    from dagster_dataframely.storage.parquet_io_manager import ParquetIOManager
+    from dagster_dataframely.error_rows_asset import error_rows_spec
+    from dagster_dataframely.parquet_io_manager import ParquetIOManager
+    from dagster_dataframely.step.error_rows import ErrorRows
     from dagster_dataframely.table_checks import asset_checks
 
 from dagster_dataframely.components.dataframely_asset import (
@@ -52,12 +53,12 @@ __all__ = [
 _LAZY: dict[str, tuple[str, str | None]] = {
     "DataframelyAssetComponent": ("components.dataframely_asset", "DataframelyAssetComponent"),
     "DataframelyChecksComponent": ("components.dataframely_checks", "DataframelyChecksComponent"),
-    "ErrorRows": ("error_rows", "ErrorRows"),
-    "ParquetIOManager": ("storage.parquet_io_manager", "ParquetIOManager"),
+    "ErrorRows": ("step.error_rows", "ErrorRows"),
+    "ParquetIOManager": ("parquet_io_manager", "ParquetIOManager"),
     "asset": ("asset_decorator", "asset"),
     "asset_checks": ("table_checks", "asset_checks"),
     "data": ("data", None),
-    "error_rows_spec": ("error_rows", "error_rows_spec"),
+    "error_rows_spec": ("error_rows_asset", "error_rows_spec"),
     "errors": ("errors", None),
     "wiring": ("wiring", None),
 }

@@ -11,14 +11,14 @@ from typing import Any
 import dagster as dg
 import dataframely as dy
 
-from dagster_dataframely.compute import compute_asset
-from dagster_dataframely.core.check_specs import check_specs
-from dagster_dataframely.core.fingerprint import fingerprint
-from dagster_dataframely.core.plan import ValidationPlan, plan_validation
-from dagster_dataframely.core.results import definition_metadata
+from dagster_dataframely.core.declaration.check_specs import check_specs
+from dagster_dataframely.core.declaration.fingerprint import fingerprint
+from dagster_dataframely.core.declaration.plan import ValidationPlan, plan_validation
+from dagster_dataframely.core.report.results import definition_metadata
 from dagster_dataframely.core.settings import CheckGranularity, SchemaRules, resolve_settings
 from dagster_dataframely.errors import InvalidFunctionError
-from dagster_dataframely.function import refuse_function
+from dagster_dataframely.step.compute import compute_asset
+from dagster_dataframely.step.function import refuse_function
 
 
 def asset(

@@ -12,20 +12,20 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 
-from dagster_dataframely.core.check_specs import check_specs
-from dagster_dataframely.core.plan import ValidationPlan, plan_validation
-from dagster_dataframely.core.results import check_results, column_schema_passed
+from dagster_dataframely.core.declaration.check_specs import check_specs
+from dagster_dataframely.core.declaration.plan import ValidationPlan, plan_validation
+from dagster_dataframely.core.report.results import check_results, column_schema_passed
 from dagster_dataframely.core.settings import (
     CheckGranularity,
     SchemaRules,
     read_bool,
     resolve_settings,
 )
-from dagster_dataframely.core.streaming import staging_file
-from dagster_dataframely.core.validation import failure_of, is_frame, validate
+from dagster_dataframely.core.verdict.streaming import staging_file
+from dagster_dataframely.core.verdict.validation import failure_of, is_frame, validate
 from dagster_dataframely.errors import InvalidReturnError, RuleEvaluationError
-from dagster_dataframely.function import compute_function, described_value, refuse_function
-from dagster_dataframely.storage.loading import load_table
+from dagster_dataframely.step.function import compute_function, described_value, refuse_function
+from dagster_dataframely.step.loading import load_table
 
 
 def asset_checks(

@@ -11,15 +11,15 @@ from typing import Any
 import dagster as dg
 import dataframely as dy
 
-from dagster_dataframely.compute import Result, results
-from dagster_dataframely.core import check_specs as _check_specs
-from dagster_dataframely.core import results as _results
-from dagster_dataframely.core.column_schema import table_schema
-from dagster_dataframely.core.naming import check_name
-from dagster_dataframely.core.outcome import Frame
-from dagster_dataframely.core.plan import ValidationPlan, plan_validation
+from dagster_dataframely.core.declaration import check_specs as _check_specs
+from dagster_dataframely.core.declaration.columns import table_schema
+from dagster_dataframely.core.declaration.names import check_name
+from dagster_dataframely.core.declaration.plan import ValidationPlan, plan_validation
+from dagster_dataframely.core.report import results as _results
 from dagster_dataframely.core.settings import resolve_settings
-from dagster_dataframely.core.validation import validate
+from dagster_dataframely.core.verdict.outcome import Frame
+from dagster_dataframely.core.verdict.validation import validate
+from dagster_dataframely.step.compute import Result, results
 
 __all__ = [
     "check_name",

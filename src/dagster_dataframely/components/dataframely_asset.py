@@ -10,7 +10,13 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from dagster_dataframely.components.attributes import (
+from dagster_dataframely.components.attributes.dagster_attributes import (
+    AssetAttribute,
+    OpAttribute,
+    RetryPolicyAttribute,
+)
+from dagster_dataframely.components.attributes.mistakes import Mistake, unknown_parameter
+from dagster_dataframely.components.attributes.own_attributes import (
     CheckGranularityAttribute,
     FilterAttribute,
     FunctionAttribute,
@@ -25,13 +31,7 @@ from dagster_dataframely.components.attributes import (
     StatisticsAttribute,
     StreamAttribute,
 )
-from dagster_dataframely.components.dagster_attributes import (
-    AssetAttribute,
-    OpAttribute,
-    RetryPolicyAttribute,
-)
-from dagster_dataframely.components.mistakes import Mistake, unknown_parameter
-from dagster_dataframely.components.scaffolding import DataframelyAssetScaffolder
+from dagster_dataframely.components.scaffold.asset_scaffolder import DataframelyAssetScaffolder
 from dagster_dataframely.components.schema_component import SchemaComponent
 from dagster_dataframely.upstream.dagster_components import AssetSpecUpdateKwargs
 
@@ -125,7 +125,7 @@ class DataframelyAssetComponent(SchemaComponent):
         """
         # Imported here for start-up time: these import Dataframely and Polars.
         from dagster_dataframely.asset_decorator import build_asset
-        from dagster_dataframely.core.plan import plan_validation
+        from dagster_dataframely.core.declaration.plan import plan_validation
         from dagster_dataframely.core.settings import resolve_settings
 
         plan = plan_validation(
@@ -148,7 +148,7 @@ class DataframelyAssetComponent(SchemaComponent):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Build the asset and, with `filter`, the spec of its error-rows table."""
-        from dagster_dataframely.error_rows import error_rows_spec
+        from dagster_dataframely.error_rows_asset import error_rows_spec
 
         try:
             asset = self.build_asset()

@@ -8,7 +8,12 @@ from typing import Annotated, Any, TypeAlias
 import dagster as dg
 from pydantic import Field
 
-from dagster_dataframely.components.attributes import (
+from dagster_dataframely.components.attributes.dagster_attributes import (
+    AutomationConditionAttribute,
+    PartitionsDefAttribute,
+)
+from dagster_dataframely.components.attributes.located import located
+from dagster_dataframely.components.attributes.own_attributes import (
     CheckGranularityAttribute,
     MaxFailureSamplesAttribute,
     RedactAttribute,
@@ -17,15 +22,10 @@ from dagster_dataframely.components.attributes import (
     StagingDirAttribute,
     StreamAttribute,
 )
-from dagster_dataframely.components.checks_scaffolding import DataframelyChecksScaffolder
-from dagster_dataframely.components.dagster_attributes import (
-    AutomationConditionAttribute,
-    PartitionsDefAttribute,
-)
-from dagster_dataframely.components.located import located
-from dagster_dataframely.components.references import resolve_function
+from dagster_dataframely.components.attributes.references import resolve_function
+from dagster_dataframely.components.attributes.templates import render
+from dagster_dataframely.components.scaffold.checks_scaffolder import DataframelyChecksScaffolder
 from dagster_dataframely.components.schema_component import SchemaComponent
-from dagster_dataframely.components.templates import render
 from dagster_dataframely.errors import InvalidSettingError
 
 CheckedAssetAttribute: TypeAlias = Annotated[

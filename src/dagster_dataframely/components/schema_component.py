@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import dagster as dg
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from dagster_dataframely.components.json_schema import attributes_schema
-from dagster_dataframely.components.located import raise_located, raise_mistakes
-from dagster_dataframely.components.mistakes import Mistake, MistakesFound
-from dagster_dataframely.components.written import admits_text, read_attributes
+from dagster_dataframely.components.attributes.json_schema import attributes_schema
+from dagster_dataframely.components.attributes.located import raise_located, raise_mistakes
+from dagster_dataframely.components.attributes.mistakes import Mistake, MistakesFound
+from dagster_dataframely.components.attributes.written import admits_text, read_attributes
 from dagster_dataframely.errors import (
     DataframelyError,
     InvalidFunctionError,

@@ -8,6 +8,9 @@ from typing import NoReturn
 
 from dagster_dataframely.errors import DataframelyError, LazyFrameError
 
+#: What stands in place of a value that must not reach the event log.
+REDACTED = "[redacted]"
+
 
 def raise_described(
     error_type: type[DataframelyError],

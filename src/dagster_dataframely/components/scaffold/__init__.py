@@ -1,0 +1,1 @@
+"""What `dg scaffold defs` writes."""

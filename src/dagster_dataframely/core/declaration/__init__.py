@@ -1,0 +1,1 @@
+"""What a schema says: its rules, columns, names and checks, before any row."""

@@ -1,0 +1,1 @@
+"""What Dagster is told: check results, samples, statistics."""
