@@ -67,8 +67,8 @@ test-matrix: $(INSTALLED) ## Run the tests on each Python and on both ends of th
 lint: style types imports spelling ## Check style, types, imports and spelling
 
 style: $(INSTALLED)
-	@$(RUN) ruff check .
-	@$(RUN) ruff format --check .
+	@$(RUN) ruff check --no-cache .
+	@$(RUN) ruff format --no-cache --check .
 
 types: $(INSTALLED)
 	@$(RUN) mypy

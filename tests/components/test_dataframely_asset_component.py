@@ -15,11 +15,11 @@ import pytest
 from dagster.components.resolved.form_schema import split_form_schema
 from dagster.components.testing import create_defs_folder_sandbox
 from jsonschema import Draft202012Validator
-from yaml_project import Project
 
 import dagster_dataframely as dd
 from dagster_dataframely.upstream.dagster_components import AssetSpecUpdateKwargs, OpSpec
 from support import run
+from yaml_project import Project
 
 COMPONENT = """
     type: dagster_dataframely.DataframelyAsset

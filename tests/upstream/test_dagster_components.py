@@ -9,7 +9,6 @@ import dagster as dg
 import pytest
 from dagster.components.core.defs_module import ComponentPath
 from dagster_shared.yaml_utils import parse_yaml_with_source_position
-from yaml_project import Project
 
 from dagster_dataframely.upstream.dagster_components import (
     AssetSpecUpdateKwargs,
@@ -21,6 +20,7 @@ from dagster_dataframely.upstream.dagster_components import (
     resolve_asset_attributes,
     with_cause_first,
 )
+from yaml_project import Project
 
 
 def refuse(context: dg.ResolutionContext, value: object) -> object:

@@ -10,10 +10,10 @@ from typing import Any
 import dagster as dg
 import pytest
 from dagster.components.core.defs_module import ComponentPath
-from yaml_project import Project
 
 from dagster_dataframely.components.attributes.references import resolve_function, resolve_schema
 from dagster_dataframely.errors import InvalidReferenceError
+from yaml_project import Project
 
 Resolve = Callable[[str], Any]
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from yaml_project import Project, new_project
 
 TYPE = "dagster_dataframely.DataframelyAsset"
