@@ -6,8 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from dagster_dataframely.core.declaration.error_rows_key import error_rows_key
-from dagster_dataframely.core.declaration.names import check_name
+from dagster_dataframely.core.declaration.names import check_name, error_rows_key
 from dagster_dataframely.core.report.results import COLUMN_SCHEMA_KEY, SCHEMA_KEY
 from dagster_dataframely.errors import InvalidFunctionError
 

@@ -21,7 +21,7 @@ from dagster_dataframely.core.settings import (
     read_bool,
     resolve_settings,
 )
-from dagster_dataframely.core.verdict.streaming import staging_file
+from dagster_dataframely.core.verdict.staged import staging_file
 from dagster_dataframely.core.verdict.validation import failure_of, is_frame, validate
 from dagster_dataframely.errors import InvalidReturnError, RuleEvaluationError
 from dagster_dataframely.step.function import compute_function, described_value, refuse_function

@@ -17,7 +17,7 @@ from dagster_dataframely.core.declaration.names import check_name
 from dagster_dataframely.core.declaration.plan import ValidationPlan, plan_validation
 from dagster_dataframely.core.report import results as _results
 from dagster_dataframely.core.settings import resolve_settings
-from dagster_dataframely.core.verdict.outcome import Frame
+from dagster_dataframely.core.verdict.masks import Frame
 from dagster_dataframely.core.verdict.validation import validate
 from dagster_dataframely.step.compute import Result, results
 

@@ -12,7 +12,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from dagster_dataframely.core.declaration.error_rows_key import error_rows_key
+from dagster_dataframely.core.declaration.names import error_rows_key
 from dagster_dataframely.parquet_io_manager import ParquetIOManager
 from dagster_dataframely.step.error_rows import write_error_rows
 

@@ -25,7 +25,7 @@ from storage_cases import (
     polars_parquet,
 )
 
-from dagster_dataframely.core.declaration.error_rows_key import error_rows_key
+from dagster_dataframely.core.declaration.names import error_rows_key
 from dagster_dataframely.parquet_io_manager import ParquetIOManager
 from dagster_dataframely.step.error_rows import write_error_rows
 from dagster_dataframely.step.lazy_frames import takes_lazy_frame

@@ -14,16 +14,18 @@ from typing import Any, TypeAlias
 import dagster as dg
 import polars as pl
 
-from dagster_dataframely.core.declaration.error_rows_key import error_rows_key
+from dagster_dataframely.core.declaration.names import error_rows_key
 from dagster_dataframely.core.declaration.plan import ValidationPlan
 from dagster_dataframely.core.report.results import (
     check_results,
     column_schema_passed,
     error_rows_metadata,
     materialization_metadata,
+    table_figures,
 )
-from dagster_dataframely.core.verdict.outcome import Frame, Outcome
-from dagster_dataframely.core.verdict.streaming import Staging, staging_file
+from dagster_dataframely.core.verdict.masks import Frame
+from dagster_dataframely.core.verdict.outcome import Outcome
+from dagster_dataframely.core.verdict.staged import Staging, staging_file
 from dagster_dataframely.core.verdict.validation import failure_of, validate
 from dagster_dataframely.errors import ErrorRowsKeyCollisionError, RuleEvaluationError
 from dagster_dataframely.step.error_rows import ErrorRows, write_error_rows
@@ -90,7 +92,7 @@ def results(
     frame, result = unwrap_result(returned, asset=asset)
     with _staging(plan, frame, asset, step) as staging:
         try:
-            outcome = validate(plan, frame, staging=staging)
+            outcome = validate(plan, frame, staging=staging, figures=table_figures(plan))
         except RuleEvaluationError:
             yield column_schema_passed(asset)
             raise

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from dagster_dataframely.core.declaration.error_rows_key import error_rows_key
+from dagster_dataframely.core.declaration.names import error_rows_key
 from dagster_dataframely.step.lazy_frames import takes_lazy_frame
 from dagster_dataframely.upstream.dagster_step import (
     StepEvent,

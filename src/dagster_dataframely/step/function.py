@@ -12,7 +12,7 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 
-from dagster_dataframely.core.verdict.outcome import Frame
+from dagster_dataframely.core.verdict.masks import Frame
 from dagster_dataframely.core.verdict.validation import is_frame
 from dagster_dataframely.errors import InvalidFunctionError, InvalidReturnError
 

@@ -8,7 +8,7 @@ class (the rule's docstring and source).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Protocol
 
 import dataframely as dy
@@ -43,10 +43,14 @@ def rule_function(schema: type[dy.Schema], name: str) -> Callable[[Any], pl.Expr
     return function if inspect.isfunction(function) else None
 
 
-def column_of(schema: type[dy.Schema], rule: str) -> str | None:
+def column_of(rule: str, columns: Container[str]) -> str | None:
     """Return the column that declares a rule, or None for a schema-level rule.
 
-    A column's own name may have a `|` too, so the name of the rule alone does not tell.
+    A column's own name may have a `|` too, so of several columns that could be meant it is the longest.
     """
-    owners = [name for name in schema.column_names() if rule.startswith(f"{name}|")]
-    return max(owners, key=len, default=None)
+    end = rule.rfind("|")
+    while end >= 0:
+        if rule[:end] in columns:
+            return rule[:end]
+        end = rule.rfind("|", 0, end)
+    return None

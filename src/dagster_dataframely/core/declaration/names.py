@@ -1,15 +1,18 @@
-"""The names under which rules are reported: check names, which are also the rule columns of error rows."""
+"""The names that an asset is reported by: of checks, of their columns in error rows, the error rows' key."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
+import dagster as dg
+
 from dagster_dataframely.errors import CheckNameCollisionError, ReservedColumnError
 
 RESERVED_PREFIX = "dy_"
 COLUMN_SCHEMA_CHECK = "dy_schema__columns"
 SCHEMA_RULES_CHECK = "dy_schema__rules"
+ERROR_ROWS_SUFFIX = "__error_rows"
 
 # What Dagster allows in a check name: https://docs.dagster.io/api/dagster/asset-checks
 _NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_]")
@@ -43,6 +46,24 @@ def column_check_name(column: str) -> str:
         'dy_col__Order_ID'
     """
     return "dy_col__" + _NOT_ALLOWED.sub("_", column)
+
+
+def error_rows_key(key: dg.AssetKey) -> dg.AssetKey:
+    """Return the key of the error-rows table of an asset.
+
+    Args:
+        key: The asset's own key.
+
+    Returns:
+        The same key with `__error_rows` added to its last part.
+
+    Examples:
+        >>> import dagster as dg
+        >>> error_rows_key(dg.AssetKey(["sales", "orders"])).to_user_string()
+        'sales/orders__error_rows'
+    """
+    *prefix, name = key.path
+    return dg.AssetKey([*prefix, name + ERROR_ROWS_SUFFIX])
 
 
 def refuse_shared_names(named: Iterable[tuple[str, str]], *, schema: str) -> None:

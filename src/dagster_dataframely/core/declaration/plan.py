@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import dataframely as dy
+import polars as pl
 
 from dagster_dataframely.core.declaration.constraints import constraint_text
 from dagster_dataframely.core.declaration.names import (
@@ -16,7 +18,12 @@ from dagster_dataframely.core.declaration.names import (
     refuse_reserved_columns,
     refuse_shared_names,
 )
-from dagster_dataframely.core.declaration.rules import Rule, check_schema, read_rules
+from dagster_dataframely.core.declaration.rules import (
+    PRIMARY_KEY,
+    Rule,
+    check_schema,
+    read_rules,
+)
 from dagster_dataframely.core.settings import (
     Settings,
     check_redacted_columns,
@@ -68,6 +75,55 @@ class ValidationPlan:
     def rule_columns(self) -> dict[str, str]:
         """Rule name to the name of its column in the error rows."""
         return {rule.name: check_name(rule.name) for rule in self.rules}
+
+    @cached_property
+    def error_rules(self) -> tuple[str, ...]:
+        """The names of the rules that a written row has to pass."""
+        return tuple(rule.name for rule in self.rules if rule.severity == "error")
+
+    @cached_property
+    def unique_keys(self) -> dict[str, tuple[str, ...]]:
+        """The rules that ask for uniqueness, with the columns that form the key.
+
+        Nested columns are left out: their rules are evaluated as Dataframely writes them.
+        """
+        columns = self.schema.columns()
+        keys = {
+            rule.name: self.primary_key if rule.column is None else (rule.column,)
+            for rule in self.rules
+            if rule.asks_for_uniqueness
+        }
+        return {
+            name: key
+            for name, key in keys.items()
+            if not any(
+                columns[part].dtype.is_nested() or columns[part].dtype == pl.Object for part in key
+            )
+        }
+
+    @cached_property
+    def rules_but_keys(self) -> tuple[Rule, ...]:
+        """The rules that are evaluated as Dataframely writes them, which `unique_keys` need not be."""
+        return tuple(rule for rule in self.rules if rule.name not in self.unique_keys)
+
+    @cached_property
+    def rules_of_one_row(self) -> tuple[Rule, ...]:
+        """The rules whose verdict on a row surely depends on that row alone."""
+        return tuple(rule for rule in self.rules_but_keys if rule.looks_at_one_row)
+
+    @cached_property
+    def rules_over_rows(self) -> tuple[Rule, ...]:
+        """The rules that may look at other rows, but for `unique_keys`."""
+        return tuple(rule for rule in self.rules_but_keys if not rule.looks_at_one_row)
+
+    @cached_property
+    def breakable_rules(self) -> tuple[Rule, ...]:
+        """The `error` rules that dropping rows can break: they look at other rows, and not for a key."""
+        return tuple(
+            rule
+            for rule in self.rules_over_rows
+            if rule.severity == "error" and not rule.asks_for_uniqueness
+        )
 
     def is_blocking(self, check: RuleCheck) -> bool:
         """Whether a failure at ERROR keeps the assets downstream from running in the same run."""
@@ -128,27 +184,36 @@ def plan_validation(
 def _rule_checks(
     schema: type[dy.Schema], rules: tuple[Rule, ...], settings: Settings
 ) -> tuple[RuleCheck, ...]:
+    columns = schema.columns()
     if settings.check_granularity == "rule":
-        return tuple(_single(schema, rule) for rule in rules)
+        return tuple(_single(schema, rule, columns) for rule in rules)
     if settings.check_granularity == "schema":
         return _collapsed(SCHEMA_RULES_CHECK, rules, f"All rules of {schema.__name__}.")
-    schema_rules = tuple(rule for rule in rules if rule.column is None)
+    by_column: defaultdict[str | None, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        by_column[rule.column].append(rule)
+    schema_rules = tuple(by_column[None])
     checks = (
-        tuple(_single(schema, rule) for rule in schema_rules)
+        tuple(_single(schema, rule, columns) for rule in schema_rules)
         if settings.schema_rules == "per_rule"
         else _collapsed(
             SCHEMA_RULES_CHECK, schema_rules, f"The schema-level rules of {schema.__name__}."
         )
     )
-    for column in schema.column_names():
-        own = tuple(rule for rule in rules if rule.column == column)
-        texts = ", ".join(constraint_text(schema.columns()[column], rule.kind) for rule in own)
-        checks += _collapsed(column_check_name(column), own, f"{column}: {texts}")
-    return checks
+    return checks + tuple(
+        check
+        for name, column in columns.items()
+        for check in _collapsed(
+            column_check_name(name),
+            tuple(by_column[name]),
+            f"{name}: {', '.join(constraint_text(column, rule.kind) for rule in by_column[name])}",
+        )
+    )
 
 
-def _single(schema: type[dy.Schema], rule: Rule) -> RuleCheck:
-    return RuleCheck(check_name(rule.name), (rule,), describe_rule(schema, rule), collapsed=False)
+def _single(schema: type[dy.Schema], rule: Rule, columns: Mapping[str, dy.Column]) -> RuleCheck:
+    description = _rule_description(schema, rule, columns)
+    return RuleCheck(check_name(rule.name), (rule,), description, collapsed=False)
 
 
 def _collapsed(name: str, rules: tuple[Rule, ...], description: str) -> tuple[RuleCheck, ...]:
@@ -161,13 +226,13 @@ def _reported(check: RuleCheck) -> str:
     return "the schema-level rules" if check.collapsed else f"rule '{check.rules[0].name}'"
 
 
-def describe_rule(schema: type[dy.Schema], rule: Rule) -> str:
+def _rule_description(schema: type[dy.Schema], rule: Rule, columns: Mapping[str, dy.Column]) -> str:
     """Return what a rule asks, for people: its docstring, else its column and constraint."""
     if rule.docstring:
         return rule.docstring
     if rule.column is not None:
-        return f"{rule.column}: {constraint_text(schema.columns()[rule.column], rule.kind)}"
-    if rule.name == "primary_key":
+        return f"{rule.column}: {constraint_text(columns[rule.column], rule.kind)}"
+    if rule.name == PRIMARY_KEY:
         return f"Unique primary key: {', '.join(schema.primary_key())}"
     return rule.expression
 

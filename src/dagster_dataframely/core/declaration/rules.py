@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import cached_property
 
 import dataframely as dy
 import polars as pl
@@ -21,7 +22,7 @@ from dagster_dataframely.upstream.polars_expression import looks_at_one_row
 PRIMARY_KEY = "primary_key"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
     """One rule of a schema."""
 
@@ -39,7 +40,7 @@ class Rule:
     #: The docstring of the rule's function, first paragraph.
     docstring: str | None = None
 
-    @property
+    @cached_property
     def expression(self) -> str:
         """The expression as Polars prints it, or why there is none."""
         return str(self.expr) if self.expr is not None else f"({self.problem})"
@@ -51,7 +52,7 @@ class Rule:
             return self.name == PRIMARY_KEY
         return self.kind == "unique"
 
-    @property
+    @cached_property
     def looks_at_one_row(self) -> bool:
         """Whether the verdict on a row surely depends on that row alone."""
         return self.expr is not None and looks_at_one_row(self.expr)
@@ -113,15 +114,24 @@ def read_rules(schema: type[dy.Schema]) -> tuple[Rule, ...]:
     Raises:
         InvalidSeverityError: The schema declares a severity that cannot be read.
     """
+    # Dataframely collects a schema's columns anew at every call, so they are asked for once.
+    columns = schema.columns()
     rules = validation_rules(schema)
-    severities = read_severities(schema, rules)
-    return tuple(_read_rule(schema, name, rule, severities[name]) for name, rule in rules.items())
+    owners = {name: column_of(name, columns) for name in rules}
+    severities = read_severities(schema, owners)
+    return tuple(
+        _read_rule(schema, name, rule, owners[name], severities[name])
+        for name, rule in rules.items()
+    )
 
 
 def _read_rule(
-    schema: type[dy.Schema], name: str, rule: NamedExpression, severity: Severity
+    schema: type[dy.Schema],
+    name: str,
+    rule: NamedExpression,
+    column: str | None,
+    severity: Severity,
 ) -> Rule:
-    column = column_of(schema, name)
     kind = name if column is None else name.removeprefix(f"{column}|")
     expr: pl.Expr | None = None
     problem: str | None = None

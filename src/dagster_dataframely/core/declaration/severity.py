@@ -6,13 +6,13 @@ schema's own rules in the class attribute `__dagster_dataframely__`. What is not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import dataframely as dy
 
 from dagster_dataframely.errors import InvalidSeverityError
-from dagster_dataframely.upstream.dataframely_schema import column_of, validation_rules
+from dagster_dataframely.upstream.dataframely_schema import validation_rules
 
 Severity: TypeAlias = Literal["error", "warn"]
 
@@ -24,54 +24,53 @@ _ARGUMENT_RULES = {"nullable": "nullability", "allow_inf": "inf", "allow_nan": "
 
 
 def read_severities(
-    schema: type[dy.Schema],
-    rules: Iterable[str],
+    schema: type[dy.Schema], owners: Mapping[str, str | None]
 ) -> dict[str, Severity]:
     """Return the severity of each rule of a schema.
 
     Args:
         schema: The schema that declares them.
-        rules: Dataframely's names of all its rules, such as `primary_key` and `amount|min`.
+        owners: Dataframely's names of all its rules, such as `primary_key` and `amount|min`, each with the
+            column that declares it; None for a schema-level rule.
 
     Returns:
-        Rule name to severity, for every name in `rules`.
+        Rule name to severity, for every rule.
 
     Raises:
         InvalidSeverityError: A declaration cannot be read; the message says where it stands.
     """
-    names = list(rules)
-    severities: dict[str, Severity] = dict.fromkeys(names, "error")
-    owners = {name: column_of(schema, name) for name in names}
-    severities |= _schema_severities(schema, [name for name in names if owners[name] is None])
-    for column in schema.columns():
-        prefix = f"{column}|"
-        own = [name.removeprefix(prefix) for name in names if owners[name] == column]
-        declared = _column_severities(schema, column, own)
-        severities |= {prefix + rule: severity for rule, severity in declared.items()}
-    return severities
-
-
-def _column_severities(schema: type[dy.Schema], name: str, rules: list[str]) -> dict[str, Severity]:
-    """Merge the declarations on a column and on what it overrides; the class nearest to the schema wins."""
-    severities: dict[str, Severity] = {}
-    seen: list[dy.Column] = []
+    severities: dict[str, Severity] = dict.fromkeys(owners, "error")
+    severities |= _schema_severities(
+        schema, [rule for rule, column in owners.items() if column is None]
+    )
+    # Read once: Dataframely collects the columns of a schema, and of its parents, at every call.
+    columns = schema.columns()
+    own: dict[str, list[str]] = {name: [] for name in columns}
+    for rule, owner in owners.items():
+        if owner is not None:
+            own[owner].append(rule.removeprefix(f"{owner}|"))
+    read: set[tuple[str, int]] = set()
     for cls in reversed(schema.__mro__):
-        column = cls.columns().get(name) if issubclass(cls, dy.Schema) else None
-        # An inherited column is the parent's object, and has been read there.
-        if column is None or any(column is other for other in seen):
-            continue
-        seen.append(column)
-        severities |= _declared_on_column(cls, schema, name, column, rules)
+        for name, column in cls.columns().items() if issubclass(cls, dy.Schema) else ():
+            # An inherited column is the parent's object, and has been read there, where it stands.
+            if name not in columns or (name, id(column)) in read:
+                continue
+            read.add((name, id(column)))
+            is_current = column is columns[name]
+            declared = _declared_on_column(cls, name, column, own[name], is_current=is_current)
+            severities |= {f"{name}|{rule}": severity for rule, severity in declared.items()}
     return severities
 
 
 def _declared_on_column(
     cls: type[dy.Schema],
-    schema: type[dy.Schema],
     name: str,
     column: dy.Column,
     rules: list[str],
+    *,
+    is_current: bool,
 ) -> dict[str, Severity]:
+    """Return what one class declares on a column, which is refused only where no subclass overrides it."""
     metadata = column.metadata or {}
     if METADATA_KEY not in metadata:
         return {}
@@ -79,7 +78,7 @@ def _declared_on_column(
     owner = f"column '{name}'"
     declared = _declared_severity(metadata[METADATA_KEY], where)
     if not isinstance(declared, Mapping):
-        if not rules and column is schema.columns()[name]:
+        if not rules and is_current:
             raise InvalidSeverityError(
                 f"{where} declares the severity '{declared}' for every rule of {owner}, which has no rules. "
                 "Remove the declaration, or give the column a rule."
@@ -93,7 +92,7 @@ def _declared_on_column(
             exact[rule] = severity
         elif covered := _rules_of_argument(rule, rules):
             by_argument |= dict.fromkeys(covered, severity)
-        elif column is schema.columns()[name]:
+        elif is_current:
             raise InvalidSeverityError(
                 f"{where} names '{rule}', which is not a rule of {owner}. {_listed(owner, rules)}"
             )

@@ -9,13 +9,14 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely.core.declaration.columns import table_schema
-from dagster_dataframely.core.declaration.error_rows_key import error_rows_key
-from dagster_dataframely.core.declaration.names import COLUMN_SCHEMA_CHECK
+from dagster_dataframely.core.declaration.names import COLUMN_SCHEMA_CHECK, error_rows_key
 from dagster_dataframely.core.declaration.plan import RuleCheck, ValidationPlan
 from dagster_dataframely.core.declaration.rules import PRIMARY_KEY, Rule
 from dagster_dataframely.core.report.samples import sample_table
-from dagster_dataframely.core.report.statistics import statistics
-from dagster_dataframely.core.verdict.outcome import Frame, Outcome, proved
+from dagster_dataframely.core.report.statistics import statistics, statistics_expressions
+from dagster_dataframely.core.verdict.masks import Frame
+from dagster_dataframely.core.verdict.outcome import Outcome
+from dagster_dataframely.core.verdict.rows import Figures
 
 # Where Dagster's app looks for columns: https://docs.dagster.io/guides/build/assets/metadata-and-tags
 COLUMN_SCHEMA_KEY = "dagster/column_schema"
@@ -171,10 +172,39 @@ def materialization_metadata(
             outcome.table,
             redact=redact,
             selected=outcome.described,
-            **proved(plan, outcome.written),
+            **_proved(plan, outcome.written),
         )
         metadata |= {f"dataframely/statistics/{group}": table for group, table in tables.items()}
     return metadata
+
+
+def table_figures(plan: ValidationPlan) -> Figures | None:
+    """Return what the statistics of a plan's table need of it, for `validate` to find on its way."""
+    if not plan.settings.statistics:
+        return None
+    return lambda schema, rows: statistics_expressions(
+        schema, rows, redact=plan.settings.redact, **_proved(plan, rows)
+    )
+
+
+def _proved(plan: ValidationPlan, written: int) -> dict[str, dict[str, int]]:
+    """Return what the rules prove of a table of so many rows, so that its statistics need not compute it.
+
+    Returns:
+        `distinct` and `nulls`, as `statistics` takes them: a number a column.
+    """
+    return {
+        "distinct": {
+            key[0]: written
+            for rule, key in plan.unique_keys.items()
+            if len(key) == 1 and rule in plan.error_rules
+        },
+        "nulls": {
+            rule.column: 0
+            for rule in plan.rules
+            if rule.column and rule.kind == "nullability" and rule.severity == "error"
+        },
+    }
 
 
 def error_rows_metadata(

@@ -1,13 +1,12 @@
-"""Evaluating rules on a frame: which rule fails on how many rows, and on which.
+"""Evaluating the expressions of rules on a frame, each as `Schema.filter` does: null counts as valid.
 
-Most runs are clean, so a rule that holds everywhere leaves nothing behind but its count of zero.
+What a rule's expression raises, or gives in place of booleans, is told with the name of the rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NoReturn
 
 import polars as pl
@@ -15,55 +14,7 @@ import polars as pl
 from dagster_dataframely.core.declaration.plan import ValidationPlan
 from dagster_dataframely.core.declaration.rules import Rule
 from dagster_dataframely.core.redaction import raise_described
-from dagster_dataframely.core.verdict.masks import all_but
-from dagster_dataframely.core.verdict.uniqueness import duplicate_rows, unique_keys
 from dagster_dataframely.errors import RuleEvaluationError
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """The verdict of every rule on every row of a frame."""
-
-    #: How many rows were evaluated.
-    rows: int
-    #: Rule name to the number of rows that fail it, for every rule.
-    failed: Mapping[str, int]
-    #: One Boolean column for each rule that some row fails, named as the rule, True where a row is valid.
-    valid: pl.DataFrame
-
-
-def evaluate(plan: ValidationPlan, frame: pl.DataFrame) -> Evaluation:
-    """Evaluate all rules of a plan, each as `Schema.filter` does: null counts as valid.
-
-    Args:
-        plan: The rules.
-        frame: Rows with the schema's columns only, each of the schema's dtype.
-
-    Returns:
-        The evaluation.
-
-    Raises:
-        RuleEvaluationError: A rule's expression raised, or does not give booleans.
-    """
-    keys = unique_keys(plan)
-    valid = evaluate_rules(plan, frame, [rule for rule in plan.rules if rule.name not in keys])
-    passed = valid.select(pl.all().sum()).row(0) if valid.width else ()
-    failed = dict.fromkeys((rule.name for rule in plan.rules), 0)
-    failed |= {
-        name: frame.height - count for name, count in zip(valid.columns, passed, strict=True)
-    }
-    is_unique: list[pl.Series] = []
-    for name, columns in keys.items():
-        duplicates = duplicate_rows(frame, columns)
-        failed[name] = len(duplicates)
-        if failed[name]:
-            is_unique.append(all_but(duplicates, frame.height).alias(name))
-    failing = [rule.name for rule in plan.rules if failed[rule.name]]
-    return Evaluation(
-        rows=frame.height,
-        failed=failed,
-        valid=valid.with_columns(is_unique).select(failing) if failing else pl.DataFrame(),
-    )
 
 
 def evaluate_rules(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -49,3 +53,28 @@ class StagedParquet:
     def of(frame: object) -> StagedParquet | None:
         """Return the staged file that a frame is the unchanged scan of, if it is one."""
         return getattr(frame, _STAGED, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A parquet file in which a plan is staged, and how that file is compressed."""
+
+    path: Path
+    compression: Compression = "zstd"
+
+
+@contextmanager
+def staging_file(folder: Path | None, compression: Compression = "zstd") -> Iterator[Staging]:
+    """Give a staging file that is gone afterwards, however the block ends.
+
+    Args:
+        folder: Where the file is to lie; None is the system's folder for temporary files.
+        compression: How the table is compressed, which a clean staging file may become.
+    """
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    own = Path(tempfile.mkdtemp(prefix=".dagster-dataframely-", dir=folder))
+    try:
+        yield Staging(own / "returned.parquet", compression)
+    finally:
+        shutil.rmtree(own, ignore_errors=True)

@@ -11,32 +11,13 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from dagster_dataframely.core.declaration.plan import ValidationPlan
-from dagster_dataframely.core.verdict.masks import ROW, released, where
+from dagster_dataframely.core.verdict.masks import no_rows, released, where
 from dagster_dataframely.core.verdict.staged import StagedParquet
 
 # Of a file, so many hashes are compared at a time: 8 bytes a row, and as much again to sort them.
 _ROWS_A_SLICE = 10_000_000
 _HASH = "dy_hash"
 _HASHES = 2**64
-
-
-def unique_keys(plan: ValidationPlan) -> dict[str, tuple[str, ...]]:
-    """Return the rules that ask for uniqueness, with the columns that form the key.
-
-    Nested columns are left out: their rules are evaluated as Dataframely writes them.
-    """
-    dtypes = {name: column.dtype for name, column in plan.schema.columns().items()}
-    keys = {
-        rule.name: plan.primary_key if rule.column is None else (rule.column,)
-        for rule in plan.rules
-        if rule.asks_for_uniqueness
-    }
-    return {
-        name: columns
-        for name, columns in keys.items()
-        if not any(dtypes[column].is_nested() or dtypes[column] == pl.Object for column in columns)
-    }
 
 
 def hash_of(columns: Iterable[str]) -> pl.Expr:
@@ -50,7 +31,7 @@ def duplicate_rows(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
     hashes = frame.select(hash_of(columns)).to_series()
     repeated = _repeated(hashes.sort())
     if repeated.is_empty():
-        return _none()
+        return no_rows()
     suspects = hashes.is_in(repeated.implode()).arg_true()
     return _not_unique(frame.select(columns)[suspects], suspects)
 
@@ -71,7 +52,7 @@ def duplicate_rows_of_file(staged: StagedParquet, columns: Sequence[str], rows: 
     hashes = pl.scan_parquet(file, glob=False)
     slices = max(1, math.ceil(rows / _ROWS_A_SLICE))
     repeated = pl.concat(_repeated(_sorted(hashes, part, slices)) for part in range(slices))
-    suspects = _none()
+    suspects = no_rows()
     if not repeated.is_empty():
         is_suspect = (
             hashes.select(pl.col(_HASH).is_in(repeated.implode()))
@@ -104,7 +85,3 @@ def _repeated(ordered: pl.Series) -> pl.Series:
 def _not_unique(keys: pl.DataFrame, numbers: pl.Series) -> pl.Series:
     """Return the numbers of the rows whose key stands in this frame more than once."""
     return numbers.filter(~keys.select(pl.struct(pl.all()).is_unique()).to_series())
-
-
-def _none() -> pl.Series:
-    return pl.Series(ROW, [], dtype=pl.UInt32)

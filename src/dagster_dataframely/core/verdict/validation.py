@@ -6,12 +6,15 @@ from typing import TypeGuard
 
 import polars as pl
 
-from dagster_dataframely.core.declaration.columns import ColumnError, column_errors
 from dagster_dataframely.core.declaration.plan import ValidationPlan
 from dagster_dataframely.core.redaction import hiding_values
-from dagster_dataframely.core.verdict.evaluation import evaluate
-from dagster_dataframely.core.verdict.outcome import Frame, Outcome, decide
-from dagster_dataframely.core.verdict.streaming import Staging, decide_staged, stage
+from dagster_dataframely.core.verdict.column_errors import ColumnError, column_errors
+from dagster_dataframely.core.verdict.in_memory import RowsInMemory
+from dagster_dataframely.core.verdict.masks import Frame
+from dagster_dataframely.core.verdict.outcome import Outcome, decide
+from dagster_dataframely.core.verdict.rows import Figures, Rows
+from dagster_dataframely.core.verdict.staged import Staging
+from dagster_dataframely.core.verdict.streaming import stage
 from dagster_dataframely.errors import (
     ColumnSchemaError,
     DataframelyError,
@@ -26,7 +29,11 @@ def is_frame(value: object) -> TypeGuard[Frame]:
 
 
 def validate(
-    plan: ValidationPlan, frame: Frame | None, *, staging: Staging | None = None
+    plan: ValidationPlan,
+    frame: Frame | None,
+    *,
+    staging: Staging | None = None,
+    figures: Figures | None = None,
 ) -> Outcome:
     """Validate one frame against a plan.
 
@@ -37,6 +44,7 @@ def validate(
         plan: The schema's rules and how they are reported.
         frame: What the function returned; None means that there was nothing to write.
         staging: Where to stage a lazy frame, in place of collecting it.
+        figures: What to find out of a clean staged table in the pass over it that its rules need anyway.
 
     Returns:
         The outcome. The frames of a staged one are lazy, and read the staging file.
@@ -49,13 +57,15 @@ def validate(
     errors = column_errors(plan.schema, frame.lazy().collect_schema(), redact=plan.settings.redact)
     if errors:
         return Outcome(column_errors=errors)
-    if staging is not None and isinstance(frame, pl.LazyFrame):
-        with hiding_values(redact=plan.settings.redact):
-            staged = stage(plan, frame, staging)
-        return decide_staged(plan, staged)
+    return decide(plan, _executed(plan, frame, staging), figures)
+
+
+def _executed(plan: ValidationPlan, frame: Frame, staging: Staging | None) -> Rows:
+    """Execute the plan of a lazy frame, into memory or into the staging file."""
     with hiding_values(redact=plan.settings.redact):
-        rows = frame.lazy().select(plan.columns).collect()
-    return decide(plan, rows, evaluate(plan, rows))
+        if staging is not None and isinstance(frame, pl.LazyFrame):
+            return stage(plan, frame, staging)
+        return RowsInMemory(frame.lazy().select(plan.columns).collect())
 
 
 def failure_of(plan: ValidationPlan, outcome: Outcome) -> DataframelyError | None:
