@@ -21,7 +21,7 @@ from storage_cases import PARTITIONINGS, polars_parquet
 from upath import UPath
 
 from dagster_dataframely import parquet_io_manager
-from dagster_dataframely.core.verdict.staged import StagedParquet
+from dagster_dataframely.core.verdict.staged import StagedParquet, StagingPlace
 from dagster_dataframely.errors import InvalidReturnError, InvalidSettingError
 from dagster_dataframely.parquet_io_manager import (
     COMPRESSIONS,
@@ -636,8 +636,8 @@ def test_what_is_derived_from_a_staged_file_is_written_and_leaves_the_file(
 
 
 def test_the_directory_of_the_tables_says_where_a_rename_is_possible(tmp_path: Path) -> None:
-    assert file_io_manager(tmp_path).local_directory == tmp_path
-    assert file_io_manager("memory://tables").local_directory is None
+    assert file_io_manager(tmp_path).staging_place() == StagingPlace(tmp_path, "zstd")
+    assert file_io_manager("memory://tables").staging_place() == StagingPlace(None, "zstd")
 
 
 # --- other file systems -----------------------------------------------------------------------------

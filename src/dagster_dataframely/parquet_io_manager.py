@@ -20,7 +20,7 @@ from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-
 from pydantic import Field, field_validator
 from upath import UPath
 
-from dagster_dataframely.core.verdict.staged import Compression, StagedParquet
+from dagster_dataframely.core.verdict.staged import Compression, StagedParquet, StagingPlace
 from dagster_dataframely.errors import InvalidReturnError, InvalidSettingError
 
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)
@@ -110,9 +110,11 @@ class ParquetFileIOManager(dg.UPathIOManager):
     def __init__(self, base_path: UPath, *, compression: Compression = "zstd") -> None:
         super().__init__(base_path=base_path)
         self.compression: Compression = compression
-        #: The directory of the tables where that is a local one. A file that is staged on the same
-        #: file system becomes a table by a rename.
-        self.local_directory: Path | None = _local(base_path)
+        self._base_path = base_path
+
+    def staging_place(self) -> StagingPlace:
+        """Return the directory of the tables where that is a local one: a rename makes a table there."""
+        return StagingPlace(_local(self._base_path), self.compression)
 
     def dump_to_path(
         self, context: dg.OutputContext, obj: pl.DataFrame | pl.LazyFrame | None, path: UPath

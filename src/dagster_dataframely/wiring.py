@@ -20,6 +20,7 @@ from dagster_dataframely.core.settings import resolve_settings
 from dagster_dataframely.core.verdict.masks import Frame
 from dagster_dataframely.core.verdict.validation import validate
 from dagster_dataframely.step.compute import Result, results
+from dagster_dataframely.step.destination import destination_of
 
 __all__ = [
     "check_name",
@@ -131,7 +132,8 @@ def validation_results(
         (4, False)
     """
     plan = _plan(schema, filter, settings, "dd.wiring.validation_results")
-    yield from results(plan, frame, dg.AssetKey.from_coercible(asset), context)
+    key = dg.AssetKey.from_coercible(asset)
+    yield from results(plan, frame, destination_of(key, context))
 
 
 def schema_metadata(schema: type[dy.Schema]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ import pytest
 
 from dagster_dataframely.core.declaration.names import error_rows_key
 from dagster_dataframely.parquet_io_manager import ParquetIOManager
-from dagster_dataframely.step.error_rows import write_error_rows
+from dagster_dataframely.step.destination import destination_of
+from dagster_dataframely.step.error_rows import store_error_rows
 
 ORDERS = dg.AssetKey(["sales", "orders"])
 ERROR_ROWS = dg.AssetKey(["sales", "orders__error_rows"])
@@ -226,7 +227,11 @@ class Warehouse:
         def orders() -> Iterator[Any]:
             context = dg.AssetExecutionContext.get()
             height = self.found.lazy().collect().height
-            yield from write_error_rows(context, self.found, metadata={"dagster/row_count": height})
+            yield from store_error_rows(
+                destination_of(context.asset_key, context),
+                self.found,
+                metadata={"dagster/row_count": height},
+            )
             partition = context.partition_keys[0] if context.has_partition_key else None
             yield dg.MaterializeResult(value=table_of(partition, partitioning=self.partitioning))
 

@@ -27,7 +27,8 @@ from storage_cases import (
 
 from dagster_dataframely.core.declaration.names import error_rows_key
 from dagster_dataframely.parquet_io_manager import ParquetIOManager
-from dagster_dataframely.step.error_rows import write_error_rows
+from dagster_dataframely.step.destination import Destination, destination_of
+from dagster_dataframely.step.error_rows import store_error_rows
 from dagster_dataframely.step.lazy_frames import takes_lazy_frame
 
 NOT_PARTITIONED = PARTITIONINGS["not partitioned"]
@@ -123,6 +124,12 @@ def test_a_lazy_frame_reaches_an_io_manager_that_takes_one_and_is_collected_for_
     assert (eager.writes[0]["value"], eager.writes[0]["type"]) == (pl.DataFrame, pl.DataFrame)
 
 
+def here() -> Destination:
+    """The destination of the asset whose step is running."""
+    context = dg.AssetExecutionContext.get()
+    return destination_of(context.asset_key, context)
+
+
 @pytest.mark.parametrize("io_manager", IO_MANAGERS)
 def test_a_lazy_frame_of_error_rows_is_stored_by_every_io_manager(
     io_manager: str, tmp_path: Path
@@ -144,7 +151,7 @@ def test_eager_error_rows_are_stored_beside_a_table_that_is_annotated_as_lazy(
 
     @dg.asset(key=ORDERS, dagster_type=lazy, io_manager_key="warehouse")
     def orders() -> Iterator[Any]:
-        yield from write_error_rows(dg.AssetExecutionContext.get(), ROWS, metadata={})
+        yield from store_error_rows(here(), ROWS, metadata={})
         yield dg.MaterializeResult(value=pl.LazyFrame({"order_id": [1]}))
 
     result = dg.materialize([orders], resources={"warehouse": io_manager})
@@ -175,7 +182,7 @@ def test_in_a_step_of_several_assets_the_asset_is_named() -> None:
         context = dg.AssetExecutionContext.get()
         for key in (dg.AssetKey("orders"), dg.AssetKey("lines")):
             frame = pl.DataFrame({"of": [key.to_user_string()]})
-            yield from write_error_rows(context, frame, metadata={}, asset_key=key)
+            yield from store_error_rows(destination_of(key, context), frame, metadata={})
             yield dg.MaterializeResult(asset_key=key)
 
     result = dg.materialize([both], resources={"io_manager": io_manager})
@@ -331,7 +338,7 @@ def test_an_io_manager_that_refuses_several_partitions_in_one_run_says_so_itself
 def test_the_materialization_is_kept_when_the_step_fails_afterwards() -> None:
     @dg.asset(key=ORDERS)
     def orders() -> Iterator[Any]:
-        yield from write_error_rows(dg.AssetExecutionContext.get(), ROWS, metadata={"rows": 2})
+        yield from store_error_rows(here(), ROWS, metadata={"rows": 2})
         raise ValueError("no valid rows")
 
     result = dg.materialize([orders], resources={"io_manager": ByAssetKey()}, raise_on_error=False)
@@ -508,7 +515,7 @@ def test_a_user_written_io_manager_says_so_in_the_annotation_of_its_value(
 def multiprocess_job() -> dg.JobDefinition:
     @dg.asset(key=ORDERS)
     def orders() -> Iterator[Any]:
-        yield from write_error_rows(dg.AssetExecutionContext.get(), ROWS, metadata={})
+        yield from store_error_rows(here(), ROWS, metadata={})
         yield dg.MaterializeResult(value=ROWS)
 
     definitions = dg.Definitions(

@@ -8,12 +8,10 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from dagster_dataframely.core.declaration.names import error_rows_key
-from dagster_dataframely.step.lazy_frames import takes_lazy_frame
+from dagster_dataframely.step.destination import Destination
 from dagster_dataframely.upstream.dagster_step import (
     StepEvent,
     handle_output,
-    io_manager_of,
     other_table_context,
     partition_tags,
 )
@@ -46,60 +44,56 @@ class ErrorRows(dg.AssetMaterialization):
         return self
 
 
-def write_error_rows(
-    context: dg.AssetExecutionContext,
+def store_error_rows(
+    destination: Destination,
     frame: pl.DataFrame | pl.LazyFrame,
     *,
     metadata: Mapping[str, Any],
-    asset_key: dg.AssetKey | None = None,
 ) -> tuple[StepEvent, ...]:
-    """Store the error rows of a running step's asset, and return the events that say so.
+    """Store the error rows of an asset, and return the events that say so.
 
-    The rows go under the asset's key with `__error_rows` added, through the same IO manager, with
-    the partitions and storage metadata of the asset. An exception of the IO manager passes through
-    as it is, with a note of what was being written.
+    The rows go through the IO manager of the asset, with the asset's partitions and storage metadata. An
+    exception of the IO manager passes through as it is, with a note of what was being written.
 
     The events are to be yielded from the step's own generator. What was logged instead, with
     `context.log_event()`, is lost when the step then raises, and error rows are evidence of that.
 
     Args:
-        context: The context of the running step, such as `dg.AssetExecutionContext.get()`.
+        destination: Where they go.
         frame: The error rows. A lazy frame is collected where the IO manager takes none.
         metadata: Metadata of the materialization; it stands over what the IO manager reports.
-        asset_key: The asset that they are of; needed only in a step of several assets.
 
     Returns:
-        The IO manager's own events, then a materialization of the error-rows key, one a partition.
+        The IO manager's own events, then a materialization of the error-rows key, one a partition. In a direct
+        call, `ErrorRows` that hold the frame.
     """
-    asset_key = context.asset_key if asset_key is None else asset_key
-    key = error_rows_key(asset_key)
-    io_manager = io_manager_of(context, asset_key)
-    if isinstance(frame, pl.LazyFrame) and not takes_lazy_frame(io_manager):
-        frame = frame.collect(engine="streaming")
+    key = destination.error_rows
+    value = destination.storable(frame)
+    if destination.step is None or destination.io_manager is None:
+        return (ErrorRows(asset_key=key, metadata=metadata, value=value),)
     output_context = other_table_context(
-        context,
-        asset_key,
+        destination.step,
+        destination.asset,
         other_key=key,
-        frame_type=pl.LazyFrame if isinstance(frame, pl.LazyFrame) else pl.DataFrame,
+        frame_type=pl.LazyFrame if isinstance(value, pl.LazyFrame) else pl.DataFrame,
     )
     try:
-        reported, events = handle_output(io_manager, output_context, frame)
+        reported, events = handle_output(destination.io_manager, output_context, value)
     except Exception as error:
         error.add_note(
-            f"Raised while {type(io_manager).__name__} stored the error rows of asset "
-            f"'{asset_key.to_user_string()}' under '{key.to_user_string()}'."
+            f"Raised while {type(destination.io_manager).__name__} stored the error rows of asset "
+            f"'{destination.asset.to_user_string()}' under '{key.to_user_string()}'."
         )
         raise
     all_metadata = {**reported, **metadata}
     if not output_context.has_asset_partitions:
         return (*events, dg.AssetMaterialization(key, metadata=all_metadata))
-    partitions = output_context.asset_partition_keys
     return (
         *events,
         *(
             dg.AssetMaterialization(
                 key, metadata=all_metadata, partition=partition, tags=partition_tags(partition)
             )
-            for partition in partitions
+            for partition in output_context.asset_partition_keys
         ),
     )

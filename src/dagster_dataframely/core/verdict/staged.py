@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import polars as pl
 
@@ -53,6 +53,31 @@ class StagedParquet:
     def of(frame: object) -> StagedParquet | None:
         """Return the staged file that a frame is the unchanged scan of, if it is one."""
         return getattr(frame, _STAGED, None)
+
+
+@dataclass(frozen=True, slots=True)
+class StagingPlace:
+    """Where a staging file lies best for an IO manager, and how it is compressed best.
+
+    Attributes:
+        folder: A folder on the file system of the tables; None is the system's folder for temporary files.
+        compression: How the tables are compressed.
+    """
+
+    folder: Path | None = None
+    compression: Compression = "zstd"
+
+
+@runtime_checkable
+class TakesStagedFiles(Protocol):
+    """An IO manager that can make a staged file the table itself, in place of reading its rows.
+
+    It says where such a file should lie, and looks in `handle_output` whether `StagedParquet.of(frame)` is one.
+    """
+
+    def staging_place(self) -> StagingPlace:
+        """Return where a staging file can become a table by a rename."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
